@@ -133,7 +133,7 @@ class _Seen:
 
 
 def _times(per_step: float) -> str:
-    return "once a step" if round(per_step) == 1 else f"{per_step:.0f} times a step"
+    return "once per step" if round(per_step) == 1 else f"{per_step:.0f} times per step"
 
 
 def _host_reads(seen: _Seen) -> Iterator[Finding]:
@@ -147,8 +147,8 @@ def _host_reads(seen: _Seen) -> Iterator[Finding]:
     if seen.per_step(len(where_from)) > 1.5 or (where_from and seen.idle_s(calls) > _IDLE_READS * seen.step_s()):
         yield seen.finding(
             "host reads",
-            f"{_times(seen.per_step(len(where_from)))} the host waits for values from the device, or for the device",
-            "item(), tolist(), cpu(), print or a comparison of values on the device empties the launch queue",
+            f"the host waits {_times(seen.per_step(len(where_from)))} for the device, or for values from it",
+            "item(), tolist(), cpu(), printing or comparing values on the device empties the launch queue",
             "keep values on the device, and read them every few hundred steps",
             where_from,
             cost_s=seen.duration_s(calls),
@@ -163,9 +163,10 @@ def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
         events = [operation.event for operation in found]
         yield seen.finding(
             "blocking copies",
-            f"{_times(seen.per_step(len(found)))} a copy blocks the host until it ends",
-            "its memory is not pinned, or the call lacks non_blocking=True",
-            "pin_memory=True in the DataLoader, .to(device, non_blocking=True), the next batch in a side stream",
+            f"a copy blocks the host until it ends, {_times(seen.per_step(len(found)))}",
+            "the host memory is not pinned, or the call lacks non_blocking=True",
+            "use pin_memory=True in the DataLoader and .to(device, non_blocking=True); copy the next batch in a side "
+            "stream",
             events,
         )
 
@@ -192,9 +193,10 @@ def _per_parameter_optimizer(seen: _Seen) -> Iterator[Finding]:
         calls = [operation.call for operation in short]
         yield seen.finding(
             "optimiser per parameter",
-            f"the optimiser launches {seen.per_step(len(short)):.0f} short kernels a step",
-            "one launch for each tensor and operation: with small tensors launching costs more than the update",
-            "foreach=True or fused=True",
+            f"the optimiser launches {seen.per_step(len(short)):.0f} short kernels per step",
+            "it launches a kernel for each tensor and operation; for small tensors, launching takes longer than the "
+            "update",
+            "pass foreach=True or fused=True to the optimiser",
             calls,
         )
 
@@ -204,9 +206,10 @@ def _layout_conversions(seen: _Seen) -> Iterator[Finding]:
     if seen.per_step(len(found)) >= 2:
         yield seen.finding(
             "layout conversions",
-            f"{seen.per_step(len(found)):.0f} kernels a step only reorder data",
-            "neighbouring operators want different memory formats",
-            "model.to(memory_format=torch.channels_last), inputs too; drop needless .contiguous() calls",
+            f"{seen.per_step(len(found)):.0f} kernels per step only reorder data",
+            "neighbouring operators use different memory formats",
+            "convert the model and its inputs with .to(memory_format=torch.channels_last); remove needless "
+            ".contiguous() calls",
             found,
         )
 
@@ -221,9 +224,10 @@ def _tiny_kernels(seen: _Seen) -> Iterator[Finding]:
     if typical_s < max(launch_s, TINY_KERNEL_S / 2):
         yield seen.finding(
             "tiny kernels",
-            f"half of {seen.per_step(len(kernels)):.0f} kernels a step take less than a launch's {seconds(launch_s)}",
-            "the device finishes each before the next arrives",
-            "torch.compile, CUDA graphs, or a larger batch",
+            f"half of the {seen.per_step(len(kernels)):.0f} kernels per step are shorter than a launch, which takes "
+            f"{seconds(launch_s)}",
+            "the device finishes each kernel before the next one arrives",
+            "use torch.compile, CUDA graphs or a larger batch",
             [operation.event for operation in kernels],
             cost_s=max(launch_s - typical_s, 0.0) * seen.per_step(len(kernels)),
         )
@@ -235,9 +239,10 @@ def _allocator_churn(seen: _Seen) -> Iterator[Finding]:
     if seen.per_step(len(found)) >= 1:
         yield seen.finding(
             "allocator churn",
-            f"{_times(seen.per_step(len(found)))} memory is requested from the driver, or returned to it",
-            "sizes change from step to step, or memory is nearly full: the caching allocator cannot reuse its blocks",
-            "pad to a few sizes, allocate buffers once, or expandable_segments:True",
+            f"memory is requested from the driver, or returned to it, {_times(seen.per_step(len(found)))}",
+            "sizes change from step to step, or memory is nearly full, so the caching allocator cannot reuse its "
+            "blocks",
+            "pad inputs to a few sizes, allocate buffers once, or set expandable_segments:True",
             found,
         )
 
@@ -248,8 +253,8 @@ def _empty_cache(seen: _Seen) -> Iterator[Finding]:
         yield seen.finding(
             "needless empty_cache",
             f"the memory cache is emptied {_times(seen.per_step(len(marked)))}",
-            "it synchronises, gives all free blocks back, and the next step asks for them again",
-            "drop torch.cuda.empty_cache() from the loop",
+            "this synchronises and returns all free blocks to the driver, and the next step requests them again",
+            "remove torch.cuda.empty_cache() from the loop",
             marked,
         )
 
@@ -263,9 +268,9 @@ def _no_tensor_cores(seen: _Seen) -> Iterator[Finding]:
     if share > 0.1:
         yield seen.finding(
             "no tensor cores",
-            f"matrix products without tensor cores take {share:.0%} of the kernels' time",
+            f"matrix products that do not use tensor cores take {share:.0%} of the kernels' time",
             "they run in full fp32, or their sizes are not multiples of 8",
-            'torch.autocast("cuda", torch.bfloat16), or matmul.fp32_precision = "tf32"; pad sizes to 8',
+            'use torch.autocast("cuda", torch.bfloat16) or matmul.fp32_precision = "tf32"; pad sizes to multiples of 8',
             found,
         )
 

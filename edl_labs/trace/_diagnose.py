@@ -72,8 +72,8 @@ class Diagnosis(Value):
         if self.analysed is None:
             raise UsageError(
                 "this diagnosis has no trace",
-                why="it was read from JSON, which contains only the report",
-                next="to see pictures, diagnose the trace file again",
+                why="it was loaded from JSON, which contains only the report",
+                next="to see plots, diagnose the trace file again",
             )
         return self.analysed
 
@@ -189,7 +189,7 @@ def as_loop(loop: Any) -> Loop:
         raise UsageError(
             f"cannot diagnose {type(loop).__name__}",
             why="it is not a loop, a step function, a trace or a trace file",
-            next="give diagnose() a VirtualLoop, a TorchLoop, a function that does one step, or a trace",
+            next="pass a VirtualLoop, a TorchLoop, a function that runs one step, or a trace",
         )
     return _of_function(loop)
 
@@ -209,7 +209,7 @@ def _of_function(step: Callable[..., Any]) -> Loop:
         return TorchLoop(step, name=name)
     raise UsageError(
         f"{name} takes {wanted} arguments",
-        why="a step takes none (on this machine), a gpu, or a gpu and a state (on a VirtualGPU)",
+        why="a step function takes no arguments (on this machine), a gpu, or a gpu and a state (on a VirtualGPU)",
         next="wrap it in a function with these arguments",
     )
 
@@ -259,11 +259,13 @@ def _short(name: str) -> str:
 
 
 def _gain(diagnosis: Diagnosis, gain: WhatIf) -> str:
-    faster = "nothing is left" if math.isinf(gain.speedup) else f"{gain.speedup:.2f}x"
+    faster = "no time is left" if math.isinf(gain.speedup) else f"{gain.speedup:.2f}x"
     line = f"  {gain.cause:<13} {seconds(gain.replayed_s)} -> {seconds(gain.after_s)}: {faster}"
     if gain.gain_s > gain.replayed_s * (diagnosis.shares[gain.cause] + _MORE_THAN_SHARE):
-        line += " (more than its share: it also delays other work)"
+        line += " (more than its share, because it also delays other work)"
     for ablation in diagnosis.ablations:
         if ablation.cause == gain.cause:
-            line += f"; tried: {ablation.speedup:.2f}x" if not math.isinf(ablation.speedup) else "; tried: all of it"
+            line += (
+                f"; tried: {ablation.speedup:.2f}x" if not math.isinf(ablation.speedup) else "; tried: no time is left"
+            )
     return line

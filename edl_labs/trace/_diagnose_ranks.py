@@ -87,14 +87,14 @@ class RanksDiagnosis(Value):
 
     def _headline(self) -> str:
         if len(self.ranks) == 1:
-            return "1 rank: there is no other one to compare it with"
+            return "1 rank: there is no other rank to compare it with"
         late = max(self.ranks, key=lambda rank: rank.waited_for_s)
         longest = max(rank.waits_s for rank in self.ranks)
         wall_s = max(rank.wall_s for rank in self.ranks)
         if longest < _BALANCED * wall_s:
-            return f"{len(self.ranks)} ranks: balanced, none waits for another for 1 % of a step"
-        taken = f"{seconds(longest)} a step ({percent(longest / wall_s, digits=2)})"
-        return f"{len(self.ranks)} ranks: rank {late.rank} arrives last; another waits up to {taken}"
+            return f"{len(self.ranks)} ranks: balanced; no rank waits for another for as much as 1 % of a step"
+        taken = f"{seconds(longest)} per step ({percent(longest / wall_s, digits=2)})"
+        return f"{len(self.ranks)} ranks: rank {late.rank} arrives last; another rank waits up to {taken}"
 
     def _table(self) -> list[str]:
         head = ("rank", "step", "compute", "exposed comm.", "overlap", "waits", "waited for", "verdict")
@@ -107,7 +107,7 @@ class RanksDiagnosis(Value):
         lines = zip(self.ranks, self.waits_s, strict=True)
         pairs = [(wait_s, i, j) for i, row in lines for j, wait_s in zip(self.ranks, row, strict=True)]
         shown = [pair for pair in sorted(pairs, key=lambda pair: -pair[0]) if pair[0] > _LEAST_WAIT * pair[1].wall_s]
-        waits = (f"rank {i.rank} waits {seconds(wait_s)} a step for rank {j.rank}" for wait_s, i, j in shown[:_PAIRS])
+        waits = (f"rank {i.rank} waits {seconds(wait_s)} per step for rank {j.rank}" for wait_s, i, j in shown[:_PAIRS])
         return [said, *waits]
 
 
@@ -132,7 +132,9 @@ def diagnose_ranks(sources: _Source | Iterable[_Source], *, skip: int | None = N
     named = [pair for source in sources for pair in _traces(source)]
     if not named:
         raise UsageError(
-            "no trace is given", why="a report on all ranks needs the trace of each rank", next="give each rank's file"
+            "no trace was passed",
+            why="a report on all ranks needs the trace of each rank",
+            next="pass the file of each rank",
         )
     numbers = _numbers([trace for _, trace in named])
     order = sorted(range(len(named)), key=lambda place: numbers[place])
@@ -168,7 +170,9 @@ def _said_ranks(traces: Sequence[Trace]) -> list[int]:
 def _same_ranks(traces: Sequence[Trace]) -> list[str]:
     counts = sorted(Counter(_said_ranks(traces)).items())
     return [
-        f"{n} traces say that they are rank {rank}: ranks are numbered in their order" for rank, n in counts if n > 1
+        f"{n} traces say that they belong to rank {rank}, so the ranks are numbered in the order of the traces"
+        for rank, n in counts
+        if n > 1
     ]
 
 
@@ -176,7 +180,11 @@ def _missing_ranks(traces: Sequence[Trace]) -> list[str]:
     said = [(trace.meta.get("distributedInfo") or {}).get("world_size") for trace in traces]
     size = max((size for size in said if type(size) is int), default=0)
     missing = size > len(traces)
-    return [f"{len(traces)} of {size} ranks are given: waiting for the others does not show"] if missing else []
+    return (
+        [f"only {len(traces)} of {size} ranks were passed, so waiting for the other ranks is not visible"]
+        if missing
+        else []
+    )
 
 
 def _summary(report: Diagnosis, rank: int, waits_s: float, waited_for_s: float) -> RankSummary:
@@ -203,12 +211,12 @@ def _waiting(traces: Sequence[Trace], *, skip: int | None) -> tuple[list[list[fl
     for key in dict.fromkeys(key for found in taken for key in found):
         members = [i for i, found in enumerate(taken) if key in found]
         if len(members) > 2 and _PAIRWISE.search(key):
-            notes.append(f"{key} is not compared: the traces do not say which two ranks exchange")
+            notes.append(f"{key} is not compared, because the traces do not say which two ranks exchange data")
             continue
         counts = [len(taken[i][key]) for i in members]
         if len(set(counts)) > 1:
             often = f"{min(counts)} to {max(counts)} times"
-            notes.append(f"ranks differ in how often {key} runs ({often}): only the first ones are compared")
+            notes.append(f"ranks differ in how often {key} runs ({often}), so only the first runs are compared")
         for each in zip(*(taken[i][key] for i in members), strict=False):
             last = min(range(len(members)), key=lambda place: each[place].duration_s)
             for i, event in zip(members, each, strict=True):

@@ -69,8 +69,8 @@ def hand_in(
     if steps < LEAST_STEPS:
         raise UsageError(
             f"steps must be at least {LEAST_STEPS}, got {steps}",
-            why="the first step is a warm-up, and a share needs three more",
-            next="hand_in(before, after, steps=10)",
+            why="the first step is a warm-up, and computing shares needs three more steps",
+            next="use, for example, hand_in(before, after, steps=10)",
         )
     pair, place = uuid.uuid4().hex, Path(folder)
     loops = tuple(as_torch_loop(loop) for loop in (before, after))
@@ -92,8 +92,8 @@ def as_torch_loop(loop: Any) -> TorchLoop:
     if not callable(loop) or inspect.signature(loop).parameters:
         raise UsageError(
             f"cannot record {type(loop).__name__} as a loop",
-            why="a loop is a TorchLoop, or a function without arguments that does one step",
-            next="trace.TorchLoop(step, data=batches, device=...)",
+            why="a loop must be a TorchLoop, or a function without arguments that runs one step",
+            next="pass, for example, trace.TorchLoop(step, data=batches, device=...)",
         )
     return TorchLoop(loop, name=getattr(loop, "__name__", "loop"))
 

@@ -34,9 +34,9 @@ def read_trace(source: _Source, *, rank: int | None = None) -> Trace:
     if rank is None or not 0 <= rank < len(ranks):
         label = "the given value" if isinstance(source, (dict, list)) else Path(source).name
         raise TraceError(
-            f"{label} holds {counted(len(ranks), 'rank')}" + ("" if rank is None else f", none of them {rank}"),
+            f"{label} contains {counted(len(ranks), 'rank')}" + ("" if rank is None else f", but no rank {rank}"),
             why="each rank has its own host and device, so they cannot share one table",
-            next="read_trace(path, rank=0) for one of them, read_ranks(path) for all",
+            next="use read_trace(path, rank=0) for one rank, or read_ranks(path) for all ranks",
         )
     return ranks[rank]
 
@@ -73,10 +73,12 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise truncated(path.name, f"the compressed data break off: {error}") from error
+        raise truncated(path.name, f"the compressed data ends too early: {error}") from error
     except UnicodeDecodeError as error:
         raise TraceError(
-            f"{path.name} is not text", why=f"{_not_text(path)} is not UTF-8", next="pass the .json or .json.gz file"
+            f"{path.name} is not text",
+            why=f"{_not_text(path)} is not UTF-8",
+            next="pass the .json or .json.gz file of the trace",
         ) from error
     except OSError as error:
         raise TraceError(
@@ -94,13 +96,13 @@ def _not_text(path: Path) -> str:
             except UnicodeDecodeError as error:
                 column = len(line[: error.start].decode()) + 1
                 return f"the byte {line[error.start]:#04x} at line {number:,}, column {column:,}"
-    return "a part of it"
+    return "part of it"
 
 
 def _parsed(source: dict[str, Any] | list[Any], take: Take, note: Note) -> None:
     events = source.get("traceEvents") if isinstance(source, dict) else source
     if not isinstance(events, list):
-        raise foreign("the given value", "it holds no list of trace events")
+        raise foreign("the given value", "it contains no list of trace events")
     for key, value in source.items() if isinstance(source, dict) else ():
         if key != "traceEvents":
             note(key, value)

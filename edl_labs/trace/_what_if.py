@@ -95,7 +95,9 @@ def _answers(
 ) -> list[WhatIf]:
     for cause in causes:
         if cause not in CAUSES:
-            raise UsageError(f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="use one of them")
+            raise UsageError(
+                f"{cause!r} is not a cause", why=f"the causes are {', '.join(CAUSES)}", next="use one of these causes"
+            )
     graph = analysed.graph
     first = _skipped(graph.steps, skip)
     times_s = step_times_s(analysed.lasting_bounds(skip=first))
@@ -124,7 +126,9 @@ def _skipped(steps: int, skip: int | None) -> int:
     first = (1 if steps >= 3 else 0) if skip is None else skip
     if not 0 <= first < steps:
         raise TraceError(
-            f"no step is left after skipping {first}", why=f"the trace has {counted(steps, 'step')}", next="skip fewer"
+            f"no step is left after skipping {first}",
+            why=f"the trace has {counted(steps, 'step')}",
+            next="skip fewer steps",
         )
     return first
 
@@ -175,7 +179,7 @@ def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
         raise UsageError(
             f"{loop.name} cannot run without {cause!r}",
             why=f"it can run without: {', '.join(loop.ablations()) or 'nothing so far'}",
-            next="give the loop a step for it: TorchLoop(..., without={cause: step})",
+            next="pass a step for this cause: TorchLoop(..., without={cause: step})",
         )
     predicted = what_if(loop.record(steps), cause)
     times = loop.times_s(steps, (None, cause))

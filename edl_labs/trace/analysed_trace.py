@@ -164,7 +164,7 @@ class AnalysedTrace:
             raise TraceError(
                 f"no step is left after skipping {skip}",
                 why=f"the trace has {counted(len(steps), 'step')}",
-                next="skip fewer",
+                next="skip fewer steps",
             )
         if not self.device.operations:
             return [*self.step_starts[skip:], steps[-1][1]]
@@ -181,8 +181,8 @@ class AnalysedTrace:
         if not bounds[-1] > bounds[0]:
             raise TraceError(
                 "the steps take no time",
-                why="every event in them lasts 0 s, so no cause has a share",
-                next="record a loop that does something, with times in the trace",
+                why="every event in them lasts 0 s, so shares cannot be computed",
+                next="record a loop that does some work, and check that the trace contains times",
             )
         return bounds
 

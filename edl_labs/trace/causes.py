@@ -52,8 +52,11 @@ TABLE = (
     Cause(
         name="compute",
         verdict="GPU-bound",
-        advice="the device computes most of the time: better kernels, lower precision, a smaller model",
-        on_cpu=("compute-bound", "the operators compute most of the time: faster operators, fewer FLOPs, more cores"),
+        advice="the device computes most of the time; use better kernels, lower precision or a smaller model",
+        on_cpu=(
+            "compute-bound",
+            "the operators compute most of the time; use faster operators, fewer FLOPs or more cores",
+        ),
         colour=BLUE,
         kinds=("kernel",),
         without="a tiny model: kernels take no time",
@@ -61,7 +64,7 @@ TABLE = (
     Cause(
         name="communication",
         verdict="communication-bound",
-        advice="overlap collectives with the backward pass, or send less",
+        advice="overlap collectives with the backward pass, or send less data",
         colour=BLUE,
         hatch="xx",
         kinds=("communication",),
@@ -70,7 +73,7 @@ TABLE = (
     Cause(
         name="copy",
         verdict="copy-bound",
-        advice="pin memory, copy with non_blocking=True in a side stream, send smaller types",
+        advice="pin memory, copy with non_blocking=True in a side stream, and copy smaller data types",
         colour=PURPLE,
         kinds=("copy", "copy call"),
         holds=True,
@@ -79,8 +82,8 @@ TABLE = (
     Cause(
         name="launch",
         verdict="launch-bound",
-        advice="torch.compile or CUDA graphs, fused optimisers, larger batches",
-        on_cpu=("overhead-bound", "operators are too small: batch them, fuse them, torch.compile"),
+        advice="use torch.compile or CUDA graphs, fused optimisers, and larger batches",
+        on_cpu=("overhead-bound", "the operators are too small; batch them, fuse them, or use torch.compile"),
         colour=ORANGE,
         kinds=("launch", "runtime", "operator", "queue full"),
         late=True,
@@ -89,7 +92,7 @@ TABLE = (
     Cause(
         name="sync",
         verdict="synchronisation-bound",
-        advice="keep numbers on the device; read them every few hundred steps",
+        advice="keep numbers on the device, and read them only every few hundred steps",
         colour=RED,
         kinds=("sync",),
         holds=True,
@@ -98,7 +101,7 @@ TABLE = (
     Cause(
         name="data",
         verdict="data-bound",
-        advice="more workers, prefetching, cheaper decoding, data prepared offline",
+        advice="use more workers, prefetching, cheaper decoding, or data prepared offline",
         colour=GREEN,
         words=_DATA,
         encloses=True,
@@ -107,7 +110,7 @@ TABLE = (
     Cause(
         name="alloc",
         verdict="allocation-bound",
-        advice="allocate once, pad to few sizes, drop empty_cache()",
+        advice="allocate once, pad inputs to a few sizes, and remove empty_cache()",
         colour=GREY,
         kinds=("alloc",),
         words=EMPTY_CACHE,
@@ -118,7 +121,7 @@ TABLE = (
     Cause(
         name="host",
         verdict="host-bound",
-        advice="move work out of the loop's Python, or after the launches",
+        advice="move work out of the loop's Python code, or do it after the launches",
         colour=GREY,
         hatch="//",
         late=True,

@@ -69,15 +69,17 @@ class ChromeEvents:
         """A table for each rank; TraceError where the events hold nothing of a loop, or times that cannot be."""
         if self._backwards:
             raise TraceError(
-                f"{label} holds {counted(len(self._backwards), 'event')} of negative duration",
-                why=f"{self._backwards[0]} ends before it begins: without these times no share would be right",
-                next="record it again; a clock that was set during the run or a truncated file causes such times",
+                f"{label} contains {counted(len(self._backwards), 'event')} with a negative duration",
+                why=f"{self._backwards[0]} ends before it begins, so no share could be computed correctly",
+                next="record it again; a clock that was adjusted during the run, or a truncated file, causes such "
+                "times",
             )
         if not len(self._table):
             raise TraceError(
                 f"{label} contains no training loop",
                 why=f"none of its {self.seen:,} events is an operator, a runtime call, a kernel or an annotation",
-                next="record it with torch.profiler, VirtualGPU or nsys, and export while the profiler has data",
+                next="record it with torch.profiler, VirtualGPU or nsys, and export it while the profiler still has "
+                "the data",
             )
         origin = "VirtualGPU" if self._virtual else str(meta.get("origin") or _origin(meta, torch=self._torch))
         kept = {key: value for key, value in meta.items() if isinstance(value, _KEPT.get(key, ()))}

@@ -30,14 +30,14 @@ def doubts(before: OwnTrace, after: OwnTrace) -> list[str]:
         key for key in ("device_name", "torch", "python", "driver", "cpu_model") if one.get(key) != other.get(key)
     ]
     if differing:
-        found.append(f"stamps before and after differ in {', '.join(differing)}")
+        found.append(f"the environment stamps of the two traces differ in {', '.join(differing)}")
     if before.flop_per_step and hides_operators(after.trace):
         hidden = 1 - (after.flop_per_step or 0.0) / before.flop_per_step
         if hidden > SAME_FLOP:
-            found.append(f"after: {percent(hidden, digits=2)} of the products are inside of generated code or graphs")
+            found.append(f"after: {percent(hidden, digits=2)} of the products are hidden inside generated code or graphs")
     alike = likeness(noise_of(before), noise_of(after))
     if alike > COPIED:
-        found.append(f"the noise of the trace after is that of the trace before (correlation {alike:.2f})")
+        found.append(f"the trace after the change has the same noise as the one before (correlation {alike:.2f})")
     return found
 
 
@@ -69,11 +69,11 @@ def _impossible_order(trace: Trace) -> Iterator[str]:
         ends = np.maximum.accumulate(trace.end_s[lane])
         overlaps += int((trace.start_s[lane][1:] < ends[:-1] - _SLACK_S).sum())
     if overlaps > _ODD_SHARE * len(device):
-        yield f"{counted(overlaps, 'kernel')} overlap another one on their stream"
+        yield f"{counted(overlaps, 'kernel')} overlap with another one on the same stream"
     operators = trace.select("operator")
     crossing = _crossing(trace, operators)
     if crossing > _ODD_SHARE * len(operators):
-        yield f"{counted(crossing, 'operator')} of {len(operators):,} end after the one that called them"
+        yield f"{counted(crossing, 'operator')} of {len(operators):,} end after the operator that called them"
 
 
 def _crossing(trace: Trace, operators: np.ndarray) -> int:
@@ -100,7 +100,7 @@ def _impossible_rates(one: OwnTrace) -> Iterator[str]:
     for i in copies:
         taken_s = max(float(trace.end_s[i] - trace.start_s[i]), 1e-9)
         if trace.moved_bytes[i] / taken_s > _FASTEST_LINK_BYTE_PER_S and trace.moved_bytes[i] > 1_000_000:
-            yield f"a copy moves {trace.moved_bytes[i] / taken_s / 1e9:,.0f} GB/s, faster than any link"
+            yield f"a copy transfers {trace.moved_bytes[i] / taken_s / 1e9:,.0f} GB/s, faster than any link"
             break
     peak = _peak_flop_per_s(stamp)
     busy_s = _computing_s(one)
@@ -132,8 +132,8 @@ def _stamp(one: OwnTrace) -> Iterator[str]:
     if kind not in ("cpu", "cuda", "xpu", "mps"):
         yield "it has no environment stamp"
     elif kind == "cpu" and one.trace.on_device:
-        yield "it is stamped as a CPU's, and holds work of a device"
+        yield "its stamp names a CPU, but it contains work of a device"
     elif kind in ("cuda", "xpu") and not one.trace.on_device:
-        yield f"it is stamped as {name}'s, and holds no work of a device"
+        yield f"its stamp names {name}, but it contains no work of a device"
     if kind == "cuda" and one.device_names and name not in one.device_names:
-        yield f"it is stamped as {name}'s, and the profiler saw {', '.join(one.device_names[:3])}"
+        yield f"its stamp names {name}, but the profiler saw {', '.join(one.device_names[:3])}"

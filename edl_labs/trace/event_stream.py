@@ -25,9 +25,9 @@ _WORDS = {
     "Expecting ',' delimiter": "a comma is missing",
     "Expecting ':' delimiter": "a colon is missing",
     "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
-    "Illegal trailing comma before end of object": "a comma has nothing after it",
-    "Invalid control character at": "a line break is inside a text: its closing quote is missing",
-    "Invalid \\escape": "a backslash is before a character that cannot be escaped; write it twice",
+    "Illegal trailing comma before end of object": "nothing follows a comma",
+    "Invalid control character at": "a string contains a line break, so its closing quote may be missing",
+    "Invalid \\escape": "a backslash precedes a character that cannot be escaped; write two backslashes",
     "Invalid \\uXXXX escape": "\\u needs four hexadecimal digits",
     "maximum recursion depth": "lists or objects are nested too deeply",
 }
@@ -77,7 +77,7 @@ class EventStream:
         self._at += 1
         self._end()
         if not seen:
-            raise foreign(self._label, 'it has no "traceEvents"')
+            raise foreign(self._label, 'it has no field "traceEvents"')
 
     def _array(self, take: Take, *, may_end: bool) -> None:
         self._expect("[")
@@ -103,7 +103,7 @@ class EventStream:
     def _end(self) -> None:
         """Nothing may come after the document."""
         if mark := self._peek():
-            what = "holds two documents" if mark in "[{" else "goes on after its end"
+            what = "contains two documents" if mark in "[{" else "continues after its end"
             raise TraceError(
                 f"{self._label} {what}",
                 why=f"more text follows the first document at {self._place(self._at)}",
@@ -191,7 +191,7 @@ class EventStream:
             fresh = self._stream.read(_CHUNK)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             where = self._place(len(self._text))
-            raise truncated(self._label, f"the compressed data break off after {where} of the text: {error}") from error
+            raise truncated(self._label, f"the compressed data ends after {where} of the text: {error}") from error
         self._text += fresh
         self._ended = not fresh
         return len(fresh)
@@ -204,12 +204,16 @@ class EventStream:
     def _broken(self, at: int, message: str, error: Exception | None = None) -> TraceError:
         cut = at >= len(self._text.rstrip()) or (isinstance(error, ValueError) and "Unterminated" in message)
         if self._ended and cut:
-            begun = f"inside what begins at {self._place(self._at)}" if self._at < len(self._text) else "inside a value"
+            begun = (
+                f"inside the value that begins at {self._place(self._at)}"
+                if self._at < len(self._text)
+                else "inside a value"
+            )
             return truncated(self._label, f"it ends at {self._place(len(self._text))}, {begun}")
         return TraceError(
             f"{self._label} is broken at {self._place(at)}",
             why=fault(self._text, at, message),
-            next="correct that place, or write the trace again",
+            next="correct the file there, or export the trace again",
         )
 
 
@@ -218,7 +222,7 @@ def truncated(label: str, why: str) -> TraceError:
     return TraceError(
         f"{label} is truncated",
         why=why,
-        next="write the trace again, and let the export finish before copying the file",
+        next="export the trace again, and copy the file only after the export has finished",
     )
 
 
@@ -247,21 +251,21 @@ def fault(text: str, at: int, message: str = "") -> str:
     """What is wrong at a place.
 
     >>> fault("[{'ph': 'X'}]", 2, "Expecting property name enclosed in double quotes")
-    'single quotes are used; JSON has double quotes'
+    'it uses single quotes, but JSON needs double quotes'
     >>> fault('{"dur": nan}', 8, "Expecting value")
-    '`nan` is not a number in JSON'
+    '`nan` is not a valid number in JSON'
     """
     mark = text[at : at + 1]
     if mark == "'":
-        return "single quotes are used; JSON has double quotes"
+        return "it uses single quotes, but JSON needs double quotes"
     if found := _NUMBER.match(text, at):
-        return f"`{found[0]}` is not a number in JSON"
+        return f"`{found[0]}` is not a valid number in JSON"
     if found := _PYTHON.match(text, at):
-        return f"`{found[0]}` is a word of Python; JSON has true, false and null"
+        return f"`{found[0]}` is Python; JSON uses true, false and null"
     if message == "Expecting ',' delimiter" and text[:at].rstrip().endswith('"'):
-        return "a comma is missing, or a quote inside a text has no backslash"
+        return "a comma is missing, or a quote inside a string has no backslash"
     known = next((words for start, words in _WORDS.items() if message.startswith(start)), "")
-    return known or f"{mark!r} does not begin a JSON value"
+    return known or f"{mark!r} cannot begin a JSON value"
 
 
 def _unreal_time(text: str, start: int, end: int) -> tuple[int, str] | None:

@@ -73,12 +73,16 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     """The trace in a file's bytes; TraceError where they are too large, no trace of `hand_in`, or too short."""
     if len(data) > MOST_BYTES:
         raise TraceError(
-            f"{name} has {len(data):,} bytes", why=f"at most {MOST_BYTES:,} are read", next="hand_in with fewer steps"
+            f"{name} has {len(data):,} bytes",
+            why=f"at most {MOST_BYTES:,} are read",
+            next="call hand_in with fewer steps",
         )
     text = _unpacked(data, name)
     if text.count(b"{") > _MOST_OBJECTS or text.count(b",") + text.count(b"[") > _MOST_VALUES:
         raise TraceError(
-            f"{name} holds too many events", why=f"at most {MOST_EVENTS:,} are read", next="hand_in with fewer steps"
+            f"{name} contains too many events",
+            why=f"at most {MOST_EVENTS:,} are read",
+            next="call hand_in with fewer steps",
         )
     try:
         file = _decode(text)
@@ -89,7 +93,7 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     if min(len(trace.steps), len(marks)) < LEAST_STEPS:
         raise TraceError(
             f"{name} holds {counted(min(len(trace.steps), len(marks)), 'marked step')}",
-            why=f"at least {LEAST_STEPS} are needed: one to warm up, and three to judge",
+            why=f"at least {LEAST_STEPS} are needed: one warm-up step, and three to evaluate",
             next=_AGAIN,
         )
     flop = contraction_flop(file.events)
@@ -107,13 +111,13 @@ def _decode(text: bytes) -> _File:
     """The parts of a file; ValueError where one is missing or of another form."""
     tree = json.loads(text, parse_constant=_refuse_constant, parse_int=_short_int)
     if not isinstance(tree, dict):
-        raise ValueError("the file holds no JSON object")
+        raise ValueError("the file contains no JSON object")
     events, about, devices = tree.get("traceEvents"), tree.get(ABOUT), tree.get("deviceProperties", [])
     for key, part in (("traceEvents", events), ("deviceProperties", devices)):
         if not isinstance(part, list) or not all(isinstance(one, dict) for one in part):
-            raise ValueError(f"{key} is no list of objects")
+            raise ValueError(f"{key} is not a list of objects")
     if not isinstance(about, dict):
-        raise ValueError(f"{ABOUT} is no object")
+        raise ValueError(f"{ABOUT} is not an object")
     return _File(events or [], about, devices)
 
 
@@ -161,7 +165,7 @@ def _unpacked(data: bytes, name: str) -> bytes:
             f"{name} unpacks to more than {most}", why="files from hand_in are never that large", next=_AGAIN
         )
     if not unpacker.eof:
-        raise TraceError(f"{name} is cut off", why="the compressed data ends too early", next="hand it in again")
+        raise TraceError(f"{name} is truncated", why="the compressed data ends too early", next="submit it again")
     return text
 
 

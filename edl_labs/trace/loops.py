@@ -225,9 +225,9 @@ def _endless(data: Iterable[Any]) -> Iterator[Any]:
             yield batch
         if empty:
             raise UsageError(
-                "the data has run out",
-                why="the data yields no batch, or is an iterator that is used up",
-                next="pass a list, a DataLoader, or another iterable that can start again",
+                "the data is exhausted",
+                why="the data yields no batch, or it is an iterator that has no items left",
+                next="pass a list, a DataLoader, or another iterable that can restart",
             )
 
 

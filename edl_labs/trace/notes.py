@@ -14,7 +14,8 @@ _MOST_LOST = 0.2
 # The verdict and the advice where the device itself does not show.
 MISSING = (
     "host only: device events are missing",
-    "record the device too: activities=[CPU, CUDA], and permission for the GPU's counters (CUPTI, rocprofiler)",
+    "record the device too: use activities=[CPU, CUDA], with permission to read the GPU's counters (CUPTI, "
+    "rocprofiler)",
 )
 
 
@@ -35,15 +36,15 @@ def _device_missing(trace: Trace) -> list[str]:
     linked = calls[trace.link[calls] >= 0]
     if is_device_missing(trace):
         lacks = "kernel" if trace.on_device else "device event"
-        what = f"the host issues work {len(calls):,} times, but the trace holds no {lacks}"
-        return [f"{what}: shares are of the host alone, and computing and communication are unknown"]
+        what = f"the host issues work {len(calls):,} times, but the trace contains no {lacks}"
+        return [f"{what}; the shares cover only the host, and computing and communication are unknown"]
     work = set(trace.link[trace.select(*DEVICE_KINDS)].tolist())
     lost = sum(link not in work for link in trace.link[linked].tolist())
     if trace.origin == "VirtualGPU" or lost <= _MOST_LOST * len(linked):
         return []
     what = f"{lost:,} of {len(linked):,} calls that issue work have no device event"
-    why = "cut off, lost, or captured into a graph"
-    return [f"{what} ({why}): where one was lost, the device was busier than the shares say"]
+    why = "their events were cut off or lost, or the calls were captured into a graph"
+    return [f"{what} ({why}): if an event was lost, the device was busier than the shares say"]
 
 
 def _devices(trace: Trace) -> list[str]:
@@ -60,7 +61,7 @@ def _devices(trace: Trace) -> list[str]:
     shares = {device: merged_s(spans[device]) / trace.span_s for device in sorted(spans, key=str)}
     busy = ", ".join(f"device {device} {percent(share, digits=2)}" for device, share in shares.items())
     what = f"this process drives {len(spans)} devices (busy: {busy})"
-    return [f"{what}: a moment counts as busy when any of them is, so idle time of one device alone is not shown"]
+    return [f"{what}; time counts as busy when any of them is busy, so the idle time of a single device is not shown"]
 
 
 def other_ranks(trace: Trace) -> tuple[str, ...]:
@@ -70,7 +71,10 @@ def other_ranks(trace: Trace) -> tuple[str, ...]:
     if type(size) is not int or size < 2:
         return ()
     what = f"this is rank {world.get('rank', 'unknown')} of {size}"
-    return (f"{what}: waiting for other ranks counts as communication; diagnose all ranks' files together to see it",)
+    return (
+        f"{what}; waiting for other ranks counts as communication, and diagnosing the files of all ranks together "
+        "shows it",
+    )
 
 
 def _unread(trace: Trace) -> list[str]:

@@ -75,7 +75,7 @@ def nsys_events(path: Path, events: ChromeEvents) -> None:
             read = {table: form for table in tables if (form := _form(table))}
             if not read:
                 shown = ", ".join(tables[:5]) or "none"
-                raise _foreign(path.name, f"it has none of the tables of an nsys export; its tables: {shown}")
+                raise _foreign(path.name, f"it does not have the tables of an nsys export; its tables are: {shown}")
             words = _words(base, tables)
             for table, form in read.items():
                 for row in _rows(base, table, _TABLES[form]):
@@ -200,5 +200,5 @@ _EVENTS: dict[str, Callable[[dict[str, Any], _Words], dict[str, Any]]] = {
 
 def _foreign(label: str, why: str) -> TraceError:
     return TraceError(
-        f"{label} is not a trace", why=why, next="write it with nsys export --type sqlite from the .nsys-rep file"
+        f"{label} is not a trace", why=why, next="create it from the .nsys-rep file with nsys export --type sqlite"
     )

@@ -41,12 +41,14 @@ class OwnPair:
     def require_same_work(self) -> None:
         """Wrong where the two traces are not of one loop on one machine, with the same inputs and FLOPs."""
         if (self.before.which, self.after.which) != ("before", "after") or self.before.pair != self.after.pair:
-            raise Wrong("the two traces do not belong together", why="one call writes both files", next=_RECORD)
+            raise Wrong(
+                "the two traces do not belong together", why="both files must be written by the same call", next=_RECORD
+            )
         if self.before.device != self.after.device:
             raise Wrong(
                 "the two traces were recorded on different devices",
                 why="a faster machine is not a change to the loop",
-                next="record both on one machine",
+                next="record both on the same machine",
             )
         if "VirtualGPU" in (self.before.origin, self.after.origin):
             raise Wrong(
@@ -66,21 +68,23 @@ class OwnPair:
             return
         if after is None or abs(after / before - 1) > SAME_FLOP:
             raise Wrong(
-                "the loop after the change computes something else",
+                "the loop after the change computes something different",
                 why=f"its products and convolutions take {percent((after or 0.0) / before, digits=3)} of the FLOPs",
-                next="keep model, batch and steps; change how they are computed, not what",
+                next="keep the model, the batch and the steps, and change only how they are computed",
             )
 
     def require_cause(self, cause: object) -> str:
         """The cause that was named; Wrong unless it is one of the two largest before the change."""
         if not isinstance(cause, str) or cause not in CAUSES:
-            raise Wrong(f"{cause!r} is not a cause", why=f"causes are {', '.join(CAUSES)}", next="use one of them")
+            raise Wrong(
+                f"{cause!r} is not a cause", why=f"the causes are {', '.join(CAUSES)}", next="use one of these causes"
+            )
         shares = self.before.shares
         if cause not in self.before.bounds_s:
             raise Wrong(
-                f"{cause} is not what limits the loop before the change",
-                why=f"it has {percent(shares[cause], digits=2)} of a step, and two other causes have more",
-                next="read the shares of diagnose('own_before.json.gz') from the top",
+                f"{cause} does not limit the loop before the change",
+                why=f"it takes {percent(shares[cause], digits=2)} of a step, and two other causes take more",
+                next="read the shares that diagnose('own_before.json.gz') lists, starting with the largest",
             )
         return cause
 
@@ -90,9 +94,9 @@ class OwnPair:
         names = [text.lower() for text in self.before.places.get(cause, ())]
         if len(said) < _LEAST_LETTERS or not any(_is_place(said, name) for name in names):
             raise Wrong(
-                "the trace does not charge this cause to that line or operator",
-                why=f"{place!r} is in none of the places that {cause} is blamed on",
-                next="copy the line next to the cause's bar in the report",
+                "the trace does not attribute this cause to the line or operator that you named",
+                why=f"{place!r} does not occur in any of the places to which {cause} is attributed",
+                next="copy the line that the report shows next to the bar of this cause",
                 keeps=0.5,
             )
 
@@ -105,8 +109,8 @@ class OwnPair:
         if not (fell or (before > _MOST and saved_s > _CLEAR_FALL * self.before.step_s)):
             raise Wrong(
                 f"the share of {cause} did not fall",
-                why=f"{percent(before, digits=3)} of a step before the change, {percent(after, digits=3)} after it",
-                next="change what causes it, and record again",
+                why=f"{percent(before, digits=3)} of a step before the change, and {percent(after, digits=3)} after it",
+                next="change the code that causes it, and record both loops again",
                 keeps=0.5,
             )
 
@@ -116,8 +120,8 @@ class OwnPair:
         if not isfinite(self.speedup) or self.after.step_s < least_s:
             raise Wrong(
                 f"the loop became faster than it would be without {cause}",
-                why=f"a step took {seconds(self.before.step_s)}, and now {seconds(self.after.step_s)}; "
-                f"without {cause} it would take {seconds(self.before.bounds_s[cause])}",
+                why=f"a step took {seconds(self.before.step_s)} and now takes {seconds(self.after.step_s)}; without "
+                f"{cause} it would take {seconds(self.before.bounds_s[cause])}",
                 next="change one thing at a time, and record before and after under the same load",
                 keeps=0.5,
             )

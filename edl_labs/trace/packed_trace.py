@@ -46,9 +46,9 @@ def packed(
     marks = [mark for mark in marks if mark.get("cat") == "user_annotation"]
     if len(marks) < LEAST_STEPS:
         raise UsageError(
-            f"the trace holds {counted(len(marks), 'marked step')}, and at least {LEAST_STEPS} are needed",
+            f"the trace contains {counted(len(marks), 'marked step')}, but at least {LEAST_STEPS} are needed",
             why="the profiler lost events, or the loop ended early",
-            next="hand_in again with fewer steps, or a smaller batch",
+            next="call hand_in again with fewer steps or a smaller batch",
         )
     lines = [(round(s, 6), scrub(_short_path(line))) for s, line in sampled][:_SAMPLED_LINES]
     meta = {key: _scrubbed(value, scrub) for key, value in about.items()}
@@ -68,9 +68,9 @@ def packed(
         if len(data) <= MOST_BYTES and len(whole["traceEvents"]) <= MOST_EVENTS:
             return data, count
     raise UsageError(
-        f"{LEAST_STEPS} steps take {len(data) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:.0f} MB are handed in",
-        why="a step has too many operators",
-        next="record a smaller model, or a loop of fewer micro-batches a step",
+        f"{LEAST_STEPS} steps take {len(data) / 1e6:.1f} MB, but a file may have at most {MOST_BYTES / 1e6:.0f} MB",
+        why="each step has too many operators",
+        next="record a smaller model, or a loop with fewer micro-batches per step",
     )
 
 

@@ -45,8 +45,8 @@ def pair_facts(files: Mapping[str, bytes]) -> dict[str, Any]:
     missing = [name for name in FILES if name not in files]
     if missing:
         what = f"{' and '.join(missing)} cannot be found"
-        why = "the traces of your loop are read from files next to the notebook, of at most 5 MB each"
-        then = "run trace.hand_in(before, after) in this folder, and hand in both files with the notebook"
+        why = "the traces of your loop are read from two files next to the notebook, each of at most 5 MB"
+        then = "run trace.hand_in(before, after) in this folder, and submit both files with the notebook"
         return {"refused": [what, why, then]}
     try:
         # One after the other: a table of the largest file takes 100 MB.

@@ -36,9 +36,9 @@ def by_rank(trace: Trace, processes: Sequence[Any], *, label: str) -> tuple[Trac
         owner, count = votes.most_common(1)[0]
         if count < _MOST * votes.total():
             raise TraceError(
-                f"{label} holds {len(ranks)} ranks that cannot be separated",
+                f"{label} contains {len(ranks)} ranks that cannot be separated",
                 why=f"work issued by {len(votes)} of their processes is on the same row {trace.rows[row]}",
-                next="use one file for each rank",
+                next="use a separate file for each rank",
             )
         owners[row] = owner
     owner_of = np.array([ranks.index(owner) if owner in ranks else -1 for owner in owners])

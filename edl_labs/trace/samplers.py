@@ -31,7 +31,7 @@ _LIBRARY_FOLDERS = (
     str(Path(__file__).parents[1]),
     "<frozen",
 )
-_IDLE = "no thread in it was busy: threads that wait are not sampled"
+_IDLE = "none of its threads was busy, and threads that wait are not sampled"
 # Linux's prctl.h.
 _PR_SET_PTRACER, _ANYONE, _NO_PROCESS = 0x59616D61, -1, 0
 
@@ -146,7 +146,7 @@ def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 10
         )
     tool = find_tool("py-spy")
     if tool is None:
-        return Samples({}, refused="py-spy is not installed; next: pip install 'edl-labs[profile]'")
+        return Samples({}, refused="py-spy is not installed; next: run pip install 'edl-labs[profile]'")
     target = os.getpid() if pid is None else pid
     if target != os.getpid():
         return _sampled(tool, target, duration_s, rate_hz)
@@ -172,7 +172,7 @@ def _sampled(tool: str, pid: int, duration_s: float, rate_hz: int) -> Samples:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=duration_s + 30, check=False)
         except subprocess.TimeoutExpired:
-            return Samples({}, refused=f"py-spy did not end within {duration_s + 30:.0f} s")
+            return Samples({}, refused=f"py-spy did not finish within {duration_s + 30:.0f} s")
         if not out.exists():
             return Samples({}, refused=why_not(done.stderr))
         stacks = parse_raw(out.read_text(encoding="utf-8", errors="replace"))
@@ -181,9 +181,9 @@ def _sampled(tool: str, pid: int, duration_s: float, rate_hz: int) -> Samples:
 
 def why_not(stderr: str) -> str:
     """The reason why a process could not be sampled, and what would permit it, from what py-spy wrote."""
-    last = stderr.strip().splitlines()[-1] if stderr.strip() else "py-spy gave no reason"
+    last = stderr.strip().splitlines()[-1] if stderr.strip() else "py-spy did not give a reason"
     if sys.platform == "darwin":
-        return f"macOS lets only root read another process ({last}); next: sudo py-spy record --pid ..."
+        return f"macOS lets only root read another process ({last}); next: run sudo py-spy record --pid ..."
     if "ermission" in stderr or "EPERM" in stderr or "not permitted" in stderr:
         return f"the kernel forbids it ({last}): {_forbidden()}"
     return last
@@ -193,8 +193,11 @@ def _forbidden() -> str:
     scope = _YAMA.read_text(encoding="utf-8").strip() if _YAMA.exists() else ""
     if scope in ("1", "2", "3"):
         who = {"1": "a process may trace only its children", "2": "only root may trace", "3": "no process may trace"}
-        return f"kernel.yama.ptrace_scope is {scope}, {who[scope]}; next: py-spy record -- python program.py"
-    return "containers drop SYS_PTRACE; next: start it with --cap-add SYS_PTRACE, or run the program under py-spy"
+        return f"kernel.yama.ptrace_scope is {scope}, {who[scope]}; next: run py-spy record -- python program.py"
+    return (
+        "containers drop SYS_PTRACE; next: start the container with --cap-add SYS_PTRACE, or run the program "
+        "under py-spy"
+    )
 
 
 def _let_look(who: int) -> None:
@@ -227,7 +230,7 @@ class SideBySide(Value):
         names = sorted({name for found in self.shares.values() for name in found}, key=self._rank)
         head = "function".ljust(24) + "".join(tool.rjust(12) for tool in self.shares)
         rows = [name.ljust(24) + "".join(self._cell(t, name).rjust(12) for t in self.shares) for name in names[:12]]
-        took = "seconds a run: " + ", ".join(f"{tool} {seconds(taken_s)}" for tool, taken_s in self.took_s.items())
+        took = "seconds per run: " + ", ".join(f"{tool} {seconds(taken_s)}" for tool, taken_s in self.took_s.items())
         return "\n".join([head, *rows, took, *(f"{tool}: {reason}" for tool, reason in self.missing.items())])
 
     def _rank(self, name: str) -> float:
@@ -253,7 +256,7 @@ def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_
         if found:
             shares[tool], took_s[tool] = _normal(found), taken_s
         else:
-            missing[tool] = reason or "it saw nothing of the program: it ended too soon"
+            missing[tool] = reason or "the program ended before it could sample anything"
     return SideBySide(path.name, shares, took_s, missing)
 
 
@@ -261,9 +264,9 @@ def _plain_s(path: Path, timeout_s: float) -> float:
     taken_s, error, code = _run([sys.executable, str(path)], timeout_s)
     if code != 0:
         raise UsageError(
-            f"{path.name} does not run to its end",
+            f"{path.name} does not run to completion",
             why=(error.strip().splitlines() or [f"it ended with status {code}"])[-1],
-            next="fix the program, or give it longer with timeout_s, and compare again",
+            next="fix the program, or allow more time with timeout_s, and compare again",
         )
     return taken_s
 
@@ -291,7 +294,7 @@ def _c_profile(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
 def _py_spy(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
     tool = find_tool("py-spy")
     if tool is None:
-        return 0.0, {}, "not installed; next: pip install 'edl-labs[profile]'"
+        return 0.0, {}, "not installed; next: run pip install 'edl-labs[profile]'"
     command = [tool, "record", "--format", "raw", "-o", str(out), "-r", str(rate_hz), "--", sys.executable, str(path)]
     taken_s, error, _ = _run(command, timeout_s)
     if not out.exists():
@@ -307,14 +310,14 @@ def _py_spy(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
 def _scalene(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
     tool = find_tool("scalene")
     if tool is None:
-        return 0.0, {}, "not installed; next: pip install 'edl-labs[profile]'"
+        return 0.0, {}, "not installed; next: run pip install 'edl-labs[profile]'"
     # Scalene gives a name without this ending one.
     out = out.with_suffix(".json")
     taken_s, error, _ = _run([tool, "run", "--cpu-only", "-o", str(out), str(path)], timeout_s)
     try:
         files = json.loads(out.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
-        return taken_s, {}, error or "it wrote no profile: the program ended before it looked"
+        return taken_s, {}, error or "it wrote no profile, because the program ended before the first sample"
     found: dict[str, float] = defaultdict(float)
     parts = ("n_cpu_percent_python", "n_cpu_percent_c", "n_sys_percent")
     for file, content in files.items():
@@ -338,7 +341,7 @@ def _run(command: list[str], timeout_s: float) -> tuple[float, str, int]:
                 cwd=folder,
             )
         except subprocess.TimeoutExpired:
-            return timeout_s, f"it did not end within {timeout_s:.0f} s", -1
+            return timeout_s, f"it did not finish within {timeout_s:.0f} s", -1
     return time.perf_counter() - begun, done.stderr, done.returncode
 
 

@@ -207,7 +207,9 @@ class AblatedGPU(TracedGPU):
     def __init__(self, model: Any = "A100-80GB", *, without: str, **parameters: Any) -> None:
         if without not in ABLATIONS:
             raise UsageError(
-                f"cannot run without {without!r}", why=f"causes are {', '.join(ABLATIONS)}", next="use one of them"
+                f"cannot run without {without!r}",
+                why=f"the causes are {', '.join(ABLATIONS)}",
+                next="use one of these causes",
             )
         super().__init__(model, **parameters)
         self.without = without

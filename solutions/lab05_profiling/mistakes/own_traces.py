@@ -1,5 +1,5 @@
 # %% mistake="own_cause_is_a_small_one"
-# told: is not what limits the loop before the change
+# told: does not limit the loop before the change
 def own_change(asked):
     return {
         "cause": "copy",
@@ -15,7 +15,7 @@ def own_change(asked):
 
 
 # %% mistake="own_place_of_another_cause"
-# told: the trace does not charge this cause to that line or operator
+# told: the trace does not attribute this cause to the line or operator that you named
 def own_change(asked):
     return {
         "cause": "data",

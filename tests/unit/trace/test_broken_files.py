@@ -32,17 +32,17 @@ def place(text: str, at: int) -> str:
 FAULTS = {
     "single quotes": ('"name": "aten::mm"', "'name': \"aten::mm\"", 0, "single quotes"),
     "single quotes of a value": ('"name": "aten::mm"', "\"name\": 'aten::mm'", 8, "single quotes"),
-    "NaN as a duration": ('"dur": 30', '"dur": NaN', 7, "`NaN` is not a number in JSON"),
-    "nan as C prints it": ('"dur": 30', '"dur": nan', 7, "`nan` is not a number in JSON"),
-    "-Infinity as a start": ('"ts": 1000000000010.0', '"ts": -Infinity', 6, "`-Infinity` is not a number"),
-    "inf in arguments": ('"correlation": 77', '"correlation": inf', 15, "`inf` is not a number"),
-    "a word of Python": ('"dur": 30', '"dur": None', 7, "`None` is a word of Python"),
-    "a quote without backslash": ('"aten::mm"', '"aten("a")"', 7, "a quote inside a text has no backslash"),
+    "NaN as a duration": ('"dur": 30', '"dur": NaN', 7, "`NaN` is not a valid number in JSON"),
+    "nan as C prints it": ('"dur": 30', '"dur": nan', 7, "`nan` is not a valid number in JSON"),
+    "-Infinity as a start": ('"ts": 1000000000010.0', '"ts": -Infinity', 6, "`-Infinity` is not a valid number"),
+    "inf in arguments": ('"correlation": 77', '"correlation": inf', 15, "`inf` is not a valid number"),
+    "a word of Python": ('"dur": 30', '"dur": None', 7, "`None` is Python"),
+    "a quote without backslash": ('"aten::mm"', '"aten("a")"', 7, "a quote inside a string has no backslash"),
     "a missing comma": ('"ph": "X",', '"ph": "X"', 0, "a comma is missing"),
     "a missing colon": ('"dur": 30', '"dur" 30', 6, "a colon is missing"),
     "a comma with nothing after it": ('"dur": 30', '"dur": 30,', 10, "a name in double quotes is missing"),
     "a wrong escape": ('"aten::mm"', r'"aten\q"', 5, "a backslash"),
-    "a comment": ('"dur": 30', '"dur": /* long */ 30', 7, "does not begin a JSON value"),
+    "a comment": ('"dur": 30', '"dur": /* long */ 30', 7, "cannot begin a JSON value"),
 }
 
 
@@ -71,7 +71,7 @@ def test_a_line_break_inside_a_text_is_a_missing_quote(tmp_path: Path) -> None:
     error = refused(tmp_path, WHOLE.replace('"aten::mm"', '"aten::mm', 1))
 
     assert "line" in error.what
-    assert "its closing quote is missing" in error.why
+    assert "its closing quote may be missing" in error.why
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
@@ -89,7 +89,7 @@ def test_compressed_data_that_break_off_say_after_which_line(tmp_path: Path) -> 
     error = refused(tmp_path, gzip.compress(events.encode())[:-2000])
 
     assert "truncated" in error.what
-    assert "break off after line" in error.why
+    assert "ends after line" in error.why
 
 
 @pytest.mark.parametrize("between", ["", "\n", "\n\n  "])
@@ -98,14 +98,14 @@ def test_two_documents_are_not_one(tmp_path: Path, between: str, second: str) ->
     for first in (ONE_LINE, json.dumps(KINETO)):
         error = refused(tmp_path, first + between + second)
 
-        assert "trace.json holds two documents" == error.what
+        assert "trace.json contains two documents" == error.what
         assert f"document at {place(first + between, len(first + between))}" in error.why
 
 
 def test_text_after_the_end_is_refused(tmp_path: Path) -> None:
     error = refused(tmp_path, ONE_LINE + "\nDone.")
 
-    assert "goes on after its end" in error.what
+    assert "continues after its end" in error.what
     assert "line 2, column 1" in error.why
 
 

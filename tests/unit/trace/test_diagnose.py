@@ -135,7 +135,7 @@ def test_python_lines_are_named_where_they_are_recorded() -> None:
 
 
 def test_data_that_are_used_up_are_told() -> None:
-    with pytest.raises(UsageError, match="has run out"):
+    with pytest.raises(UsageError, match="the data is exhausted"):
         TorchLoop(lambda batch: None, iter([1])).record(4)
 
 

@@ -31,7 +31,7 @@ def test_an_honest_pair_has_full_points_for_its_cause_alone(name: str) -> None:
     pair.require_fall(pair.require_cause(right))
     pair.require_possible_gain(right)
 
-    with pytest.raises(Wrong, match="is not what limits the loop"):
+    with pytest.raises(Wrong, match="does not limit the loop"):
         pair.require_cause(wrong)
 
 

@@ -122,7 +122,7 @@ def test_a_trace_above_the_limit_keeps_its_first_steps_whole(monkeypatch: pytest
 
 def test_a_step_too_large_for_any_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_trace, "MOST_BYTES", 100)
-    with pytest.raises(UsageError, match="at most 0 MB are handed in"):
+    with pytest.raises(UsageError, match="may have at most 0 MB"):
         packed_trace.packed(tree_of(H200 / "small_kernels.json.gz"), {}, (), scrub=unchanged)
 
 

@@ -127,7 +127,7 @@ def test_calls_without_device_events_give_no_verdict() -> None:
     found = diagnose(read_trace(steps(*launches, event("cpu_op", "aten::mm", 100, 90))))
 
     assert found.verdict == "host only: device events are missing"
-    assert "the trace holds no device event" in found.text().splitlines()[1]
+    assert "the trace contains no device event" in found.text().splitlines()[1]
     assert () == found.gains
     assert 0.0 == found.shares["compute"]
 
@@ -138,7 +138,7 @@ def test_copies_alone_are_no_device_either() -> None:
     found = diagnose(read_trace(steps(*calls, event("cuda_runtime", "cudaMemcpyAsync", 400, 305, correlation=9), copy)))
 
     assert "host only: device events are missing" == found.verdict
-    assert "holds no kernel" in found.notes[0]
+    assert "contains no kernel" in found.notes[0]
 
 
 def test_a_few_lost_device_events_are_no_news_and_many_are() -> None:

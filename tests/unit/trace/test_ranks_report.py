@@ -57,8 +57,8 @@ def test_the_last_to_arrive_is_waited_for() -> None:
     assert pytest.approx([3e-3, 0.0, 2e-3]) == [rank.waits_s for rank in report.ranks]
     assert pytest.approx([0.0, 5e-3, 0.0]) == [rank.waited_for_s for rank in report.ranks]
     assert pytest.approx(3e-3) == report.waits_s[0][1]
-    assert report.text().startswith("3 ranks: rank 1 arrives last; another waits up to 3 ms a step (30 %)\n")
-    assert "rank 2 waits 2 ms a step for rank 1" in report.text()
+    assert report.text().startswith("3 ranks: rank 1 arrives last; another rank waits up to 3 ms per step (30 %)\n")
+    assert "rank 2 waits 2 ms per step for rank 1" in report.text()
 
 
 def test_imbalance_is_of_computing() -> None:
@@ -84,11 +84,13 @@ def test_no_overlap_is_zero_without_a_sign_and_a_rank_given_twice_is_noted() -> 
     report = diagnose_ranks([trace, trace])
 
     assert "-0 %" not in report.text()
-    assert ("2 traces say that they are rank 5: ranks are numbered in their order",) == report.notes
+    assert (
+        "2 traces say that they belong to rank 5, so the ranks are numbered in the order of the traces",
+    ) == report.notes
 
 
 def test_a_single_rank_is_not_called_balanced() -> None:
-    assert diagnose_ranks(read_trace(rank_events(0, 4000.0))).text().startswith("1 rank: there is no other one")
+    assert diagnose_ranks(read_trace(rank_events(0, 4000.0))).text().startswith("1 rank: there is no other rank")
 
 
 def test_without_communication_there_is_no_overlap() -> None:
@@ -112,7 +114,7 @@ def test_ranks_say_their_own_numbers(tmp_path: Path) -> None:
     report = diagnose_ranks(paths)
 
     assert [(1, "1.json"), (3, "0.json")] == [(rank.rank, rank.name) for rank in report.ranks]
-    assert ("2 of 4 ranks are given: waiting for the others does not show",) == report.notes
+    assert ("only 2 of 4 ranks were passed, so waiting for the other ranks is not visible",) == report.notes
 
 
 def test_groups_are_compared_within_themselves() -> None:
@@ -141,7 +143,7 @@ def test_transfers_between_two_of_many_ranks_are_not_compared() -> None:
     traces = [read_trace(rank_events(number, 4000.0 + 1000 * number, **sends)) for number in range(3)]
     report = diagnose_ranks(traces)
 
-    assert ("send 0 is not compared: the traces do not say which two ranks exchange",) == report.notes
+    assert ("send 0 is not compared, because the traces do not say which two ranks exchange data",) == report.notes
     assert [0.0] * 3 == [rank.waits_s for rank in report.ranks]
 
 
@@ -186,7 +188,7 @@ def test_one_file_of_all_ranks_is_enough(tmp_path: Path) -> None:
 
 
 def test_no_trace_is_refused() -> None:
-    with pytest.raises(UsageError, match="no trace is given"):
+    with pytest.raises(UsageError, match="no trace was passed"):
         diagnose_ranks([])
 
 
@@ -204,4 +206,4 @@ def test_the_command_takes_a_file_a_rank(tmp_path: Path, monkeypatch: pytest.Mon
     assert "\nrank1.json: GPU-bound" in told.output
     assert ["rank0.json", "rank1.json"] == [report["name"] for report in plain["ranks"]]
     assert pytest.approx(3e-3) == plain["across"]["waits_s"][0][1]
-    assert "rank 0 waits 3 ms a step for rank 1" in page
+    assert "rank 0 waits 3 ms per step for rank 1" in page
