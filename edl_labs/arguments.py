@@ -77,7 +77,7 @@ def _missing_library(who: str, error: ModuleNotFoundError) -> UsageError | None:
         return None
     return UsageError(
         f"{who} needs {name}, which is not installed here.",
-        why="The function that you called uses it.",
+        why="The function that you called needs it.",
         next=f"Run `pip install {name}`, and restart the kernel.",
     )
 
@@ -128,7 +128,7 @@ def _require(values: Mapping[str, Any], words: str, holds: Callable[[Any], bool]
         if not fits(value, float) or not holds(value):
             raise UsageError(
                 f"{name} must be {words}, got {_shown(value)}.",
-                why="No other value makes sense here.",
+                why="Other values are not meaningful here.",
                 next=f"Pass {name} as a number that is {words}.",
             )
 

@@ -256,7 +256,7 @@ def _torch() -> ModuleType:
         import torch
     except ImportError as error:
         raise UsageError(
-            "the clock of an accelerator needs torch",
+            "timing an accelerator needs torch",
             why=f"torch cannot be imported here: {error}",
             next="install torch, or use HostClock() or a VirtualGPU's clock",
         ) from error
@@ -268,12 +268,14 @@ def _accelerator_device(torch: Any, device: object) -> Any:
     if current is None:
         raise UsageError(
             "there is no accelerator to time",
-            why="torch sees none on this machine",
-            next="use HostClock(), or VirtualGPU(...).clock for a modelled one",
+            why="torch does not find one on this machine",
+            next="use HostClock(), or VirtualGPU(...).clock for a modelled accelerator",
         )
     wanted = torch.device(current.type if device is None else str(device))
     if wanted.type != current.type:
         raise UsageError(
-            f"{wanted} cannot be timed here", why=f"this machine's accelerator is {current.type}", next="use that one"
+            f"{wanted} cannot be timed here",
+            why=f"this machine's accelerator is {current.type}",
+            next="use the clock of that device",
         )
     return wanted if wanted.index is not None else torch.device(wanted.type, torch.accelerator.current_device_index())

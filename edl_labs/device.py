@@ -69,7 +69,7 @@ class Device(Value):
             return cls(**{name: value for name, value in data.items() if name in known})
         except (TypeError, AttributeError) as error:
             raise UsageError(
-                "this is not an environment stamp", why=str(error), next="write one with describe(...).to_dict()"
+                "this is not an environment stamp", why=str(error), next="create one with describe(...).to_dict()"
             ) from error
 
 
@@ -112,7 +112,9 @@ def describe(device: object = None, *, load_torch: bool = True) -> Device:
     kind = name.split(":")[0]
     if kind != "cpu" and kind != best_device():
         raise UsageError(
-            f"there is no {name} here", why=f"the best device of this machine is {best_device()}", next="use that one"
+            f"there is no {name} here",
+            why=f"the best device of this machine is {best_device()}",
+            next="use that device",
         )
     facts = {**_machine(), **_torch_facts()}
     if kind == "cpu":

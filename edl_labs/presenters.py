@@ -16,7 +16,9 @@ _PRESENTERS: dict[str, str] = {}
 def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
     """What the presenter registered for `how` ('plot', 'html') makes of a value; UsageError where there is none."""
     if how not in _PRESENTERS:
-        raise UsageError(f"nothing here makes a {how} of a result", next="register_presenter(how, 'module:function')")
+        raise UsageError(
+            f"no presenter creates a {how} from a result", next="register_presenter(how, 'module:function')"
+        )
     module, _, name = _PRESENTERS[how].partition(":")
     return getattr(import_module(module), name)(value, *args, **options)
 

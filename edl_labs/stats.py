@@ -313,7 +313,7 @@ def _samples(values: Sequence[float]) -> np.ndarray:
 def _check_level(level: float) -> None:
     if not 0.5 <= level < 1:
         raise UsageError(
-            f"a level of {level}",
-            why="the level of an interval must be at least 0.5 and below 1",
+            f"the level is {level}",
+            why="the level of an interval must be at least 0.5 and less than 1",
             next="use, for example, 0.95",
         )

@@ -168,7 +168,7 @@ def read_tree(text_or_tree: str | Mapping[str, Any], *, kind: str, schema: int) 
     if not isinstance(tree, dict) or tree.get("kind") != kind:
         raise _not(kind, f"its kind is {tree.get('kind')!r}" if isinstance(tree, dict) else "it is not a JSON object")
     if tree.get("schema") != schema:
-        raise _not(kind, f"its schema is {tree.get('schema')!r}, and this version reads {schema}")
+        raise _not(kind, f"its schema is {tree.get('schema')!r}, but this version reads {schema}")
     return tree
 
 
@@ -181,7 +181,7 @@ def rebuilt(build: Callable[[], Any], *, kind: str) -> Any:
 
 
 def _not(kind: str, why: str) -> UsageError:
-    return UsageError(f"this JSON is not a {kind}", why=why, next=f"write one with the .to_json() method of a {kind}")
+    return UsageError(f"this JSON is not a {kind}", why=why, next=f"create one with the .to_json() method of a {kind}")
 
 
 def _fields(value: Any) -> tuple[dataclasses.Field[Any], ...]:
@@ -206,7 +206,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _from_union(arguments: tuple[Any, ...], tree: Any) -> Any:
     if tree is None and type(None) in arguments:
         return None
-    failure: Exception = TypeError(f"{tree!r} fits none of {arguments}")
+    failure: Exception = TypeError(f"{tree!r} matches none of {arguments}")
     for one in arguments:
         if one is not type(None):
             try:
@@ -232,7 +232,7 @@ def _scalar(wanted: Any, tree: Any) -> Any:
     if wanted is float and not isinstance(tree, bool):
         return number(tree)
     if wanted in (int, str, bool) and type(tree) is not wanted:
-        raise TypeError(f"{tree!r} where {wanted.__name__} belongs")
+        raise TypeError(f"{tree!r} was found instead of {wanted.__name__}")
     return tree
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GridPoint:
-    """One place of the grid and what was measured there; `failed` says why where nothing was."""
+    """One point of the grid and its measurement; `failed` gives the reason if there is none."""
 
     parameters: Mapping[str, Any]
     measurement: Measurement | None

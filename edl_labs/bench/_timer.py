@@ -32,7 +32,7 @@ _OPEN: ContextVar[tuple[_Region, ...]] = ContextVar("open regions", default=())
 
 @dataclass(frozen=True, repr=False)
 class LapStats(Value):
-    """What a lap has taken so far: how often, in all, on average, the first time and the last."""
+    """The times of a lap so far: how often it ran, the total, the mean, the first and the last time."""
 
     name: str
     count: int
@@ -85,7 +85,7 @@ class Timer:
 
     @property
     def clock(self) -> Clock:
-        """The clock in use: the accelerator's where this process uses one, unless another was given."""
+        """The clock in use: the accelerator's if this process uses one, unless a different clock was passed."""
         if self._clock is None:
             self._clock = clock_in_use(None)
         return self._clock

@@ -45,7 +45,7 @@ class CompiledRun(Value):
 
     @property
     def paid_after(self) -> int | None:
-        """How many calls until the first one is paid for; None where a warm call may be no quicker than eager mode."""
+        """After how many calls the first call pays off; None if a warm call may be no faster than eager mode."""
         if not self.high < 1 or self.warm_s >= self.eager_s:
             return None
         return math.ceil(self.first_call_s / (self.eager_s - self.warm_s))

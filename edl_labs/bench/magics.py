@@ -29,7 +29,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Takes the magics away again."""
+    """Removes the magics again."""
     for kind, name in (("line", "measure"), ("cell", "measure"), ("cell", "compare")):
         shell.magics_manager.magics[kind].pop(name, None)
 

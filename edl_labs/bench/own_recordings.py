@@ -55,7 +55,7 @@ def record_mine(folder: Path, *, device: str = "", scale: float = 1.0) -> list[P
 
 
 def measured_here(experiment: str) -> str:
-    """The rows of your own recording of an experiment, labelled with its device; or how to get one."""
+    """The rows of your own recording of an experiment, with its device; or how to make one."""
     found = mine(experiment)
     if found is None:
         return f"nothing has been measured here yet; on a machine with a GPU, `edl-labs record --mine` writes {MINE}/"

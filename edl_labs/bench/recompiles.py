@@ -25,7 +25,7 @@ class WatchedCall:
 
     @property
     def is_hit(self) -> bool:
-        """Whether a version was there that fits."""
+        """Whether a matching version already existed."""
         return self.decision == HIT
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class ClockFacts:
-    """Which clock was used and how far it may be trusted."""
+    """Which clock was used, and how far it can be trusted."""
 
     name: str
     resolution_s: float
@@ -87,7 +87,7 @@ class Measurement(Value, Plottable):
 
     @property
     def blocks(self) -> int:
-        """How many blocks were kept: the replicates behind the interval."""
+        """The number of blocks that were kept, from which the interval is computed."""
         return len(self.times_s)
 
     @property
@@ -107,7 +107,7 @@ class Measurement(Value, Plottable):
 
     @property
     def is_cold_call(self) -> bool:
-        """Whether the only call was the very first: what it did once may be part of its time."""
+        """Whether the only call was the very first one, whose time may include one-time work."""
         return self.blocks == 1 and self.warm_calls == 1
 
     def __float__(self) -> float:
@@ -229,7 +229,7 @@ class Comparison(Value, Plottable):
 
     @property
     def speedup(self) -> float:
-        """How many times faster the second is: the ratio turned over."""
+        """How many times faster the second is: the inverse of the ratio."""
         return 1 / self.ratio
 
     @property

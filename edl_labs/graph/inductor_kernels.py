@@ -44,7 +44,7 @@ class InductorRun(Value):
         how = "recorded" if self.is_recorded else "measured"
         return (
             f"{how}, torch {self.torch_version} on {self.device}: {self.launches} kernels, "
-            f"{len(self.generated)} generated and {len(self.library)} of a library"
+            f"{len(self.generated)} generated and {len(self.library)} from a library"
         )
 
 
@@ -55,7 +55,7 @@ def inductor_run(model: Any, *example: Any, recorded: str = "", here: bool = Tru
     Where nothing can be compiled (no C++ compiler or, on a GPU, no Triton), or with `here=False`, the recording of that
     name is given; EdlError where there is none.
     """
-    why = "asked not to compile here"
+    why = "compiling was switched off with here=False"
     if here:
         try:
             return _compiled(model, example)
@@ -63,7 +63,7 @@ def inductor_run(model: Any, *example: Any, recorded: str = "", here: bool = Tru
             why = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:120]}"
     known = json.loads(RECORDINGS.read_text(encoding="utf-8"))
     if recorded not in known:
-        then = f"install a C++ compiler, or take one of the recordings {', '.join(known)}"
+        then = f"install a C++ compiler, or use one of the recordings {', '.join(known)}"
         raise EdlError("this model cannot be compiled here", why=why, next=then)
     return replace(InductorRun.from_json(known[recorded]), is_recorded=True)
 
@@ -84,7 +84,7 @@ def _compiled(model: Any, example: Any) -> InductorRun:
         _, codes = run_and_get_code(torch.compile(model), *example)
     took_s = time.perf_counter() - began
     if not codes:
-        raise RuntimeError("inductor gave no code")
+        raise RuntimeError("inductor generated no code")
     lines = [line for code in codes for line in _calls_of(code)]
     generated = [found[1] for line in lines if (found := _GENERATED.match(line))]
     library = [found[1] or found[2] for line in lines if (found := _LIBRARY.match(line))]

@@ -119,9 +119,9 @@ class Partition(Value, Plottable):
                 if name not in self.graph.by_name:
                     yield Broken("unknown", at, f"the graph has no node {name}")
             if not kernel.nodes:
-                yield Broken("empty", at, "it has no node")
+                yield Broken("empty", at, "it contains no node")
             if len(set(kernel.nodes)) < len(kernel.nodes):
-                yield Broken("repeated", at, "it names a node twice")
+                yield Broken("repeated", at, "it contains the same node twice")
 
     def _computed(self) -> Iterable[Broken]:
         places: dict[str, list[int]] = {}
@@ -133,7 +133,11 @@ class Partition(Value, Plottable):
             if not found:
                 yield Broken("missing", -1, f"no kernel computes {node.name}")
             elif len(found) > 1 and node.kind not in ("pointwise", "layout"):
-                yield Broken("computed twice", found[1], f"{node.name} is a {node.kind} and is computed before already")
+                yield Broken(
+                    "computed twice",
+                    found[1],
+                    f"{node.name}, a {node.kind}, has already been computed by another kernel",
+                )
 
     def _written(self) -> Iterable[Broken]:
         written = {name for names in self.writes for name in names}
@@ -144,10 +148,10 @@ class Partition(Value, Plottable):
         for at, reads in enumerate(self.reads):
             for name in reads:
                 if name in self.graph.maker and name not in written:
-                    yield Broken("never written", at, f"it reads {name}, which no kernel writes")
+                    yield Broken("never written", at, f"it reads {name}, but no kernel writes it")
         for name in sorted(self.graph.kept & set(self.graph.maker)):
             if name not in written:
-                yield Broken("not kept", -1, f"{name} is a result, and no kernel writes it")
+                yield Broken("not kept", -1, f"{name} is a result, but no kernel writes it")
 
     def _circles(self) -> Iterable[Broken]:
         writer: dict[str, int] = {}
@@ -159,13 +163,17 @@ class Partition(Value, Plottable):
             TopologicalSorter(waits).prepare()
         except CycleError as error:
             circle = error.args[1]
-            yield Broken("circle", circle[0], "it waits for itself: kernels " + " → ".join(map(str, circle[::-1])))
+            yield Broken(
+                "circle",
+                circle[0],
+                "it waits for its own result, through kernels " + " → ".join(map(str, circle[::-1])),
+            )
 
     def __str__(self) -> str:
         eager = self.graph.moved_bytes
         return (
             f"{len(self.graph.nodes)} operators in {self.launches} kernels, {byte_count(self.moved_bytes)} moved "
-            f"of {byte_count(eager)}" + (f"; not possible: {self.problems[0]}" if self.problems else "")
+            f"instead of {byte_count(eager)}" + (f"; not possible: {self.problems[0]}" if self.problems else "")
         )
 
 
@@ -199,10 +207,10 @@ def broken_rule(graph: Graph, names: Sequence[str], *, on_chip_bytes: int = ON_C
     if len(nodes) < 2:
         return None
     if {node.direction for node in nodes} == {"forward", "backward"}:
-        return "both directions", "it has forward and backward operators, and the loss comes between them"
+        return "both directions", "it contains forward and backward operators, but the loss comes between them"
     other = next((node for node in nodes if node.kind == "other"), None)
     if other is not None:
-        return "alone", f"{other.name} ({other.operator}) has a kernel of its own"
+        return "alone", f"{other.name} ({other.operator}) needs a kernel of its own"
     feeds = _feeding(graph, nodes)
     if any(node.kind == "contraction" for node in nodes):
         return _broken_product(graph, nodes, feeds)
@@ -230,7 +238,7 @@ def _broken_product(graph: Graph, nodes: list[Node], feeds: Mapping[str, set[str
         if feeds[node.name]:
             return "before a product", f"{sorted(feeds[node.name])[0]} feeds the product {node.name}"
         if len(node.makes) > 1:
-            return "alone", f"{node.name} ({node.operator}) has a kernel of its own"
+            return "alone", f"{node.name} ({node.operator}) needs a kernel of its own"
         if not _are_stackable(graph, products[0], node):
             return "two products", f"{products[0].name} and {node.name} do not multiply the same input"
     sizes = {node.loop.elements for node in products}
@@ -238,13 +246,13 @@ def _broken_product(graph: Graph, nodes: list[Node], feeds: Mapping[str, set[str
         if node.kind == "reduction":
             return (
                 "reduction after a product",
-                f"{node.name} needs whole rows, and a tile of {products[0].name} is a part",
+                f"{node.name} needs whole rows, but a tile of {products[0].name} contains only part of a row",
             )
         behind = {one.loop.elements for one in products if one.name in feeds[node.name]} or sizes
         if node.kind != "contraction" and behind != {node.loop.elements}:
             return (
                 "other loops",
-                f"{node.name} has {node.loop.elements} elements, the product {products[0].name} {max(sizes)}",
+                f"{node.name} has {node.loop.elements} elements, but the product {products[0].name} has {max(sizes)}",
             )
     return None
 
@@ -278,7 +286,10 @@ def _broken_loop(
     rows = reductions[0].loop if reductions else None
     for node in reductions[1:]:
         if node.loop != rows or node.loop.runs == "windows":
-            return "other loops", f"{reductions[0].name} and {node.name} go through rows of other sizes or dimensions"
+            return (
+                "other loops",
+                f"{reductions[0].name} and {node.name} loop over rows of different sizes or dimensions",
+            )
     counts = {rows.elements, rows.rows} if rows else set()
     for node in nodes:
         if node.kind == "reduction" or not node.reads:
@@ -286,9 +297,9 @@ def _broken_loop(
         counts = counts or {node.loop.elements}
         if node.loop.elements not in counts:
             sizes = " or ".join(map(str, sorted(counts)))
-            return "other loops", f"{node.name} has {node.loop.elements} elements, the others {sizes}"
+            return "other loops", f"{node.name} has {node.loop.elements} elements, but the others have {sizes}"
         if node.kind == "layout" and _gathers(graph, node, feeds):
-            return "other loops", f"{node.name} reads other elements than its loop's"
+            return "other loops", f"{node.name} reads elements at other positions than its loop computes"
     for reduction in reductions:
         broken = _broken_reduction(graph, nodes, feeds, reduction, on_chip_bytes)
         if broken:
@@ -312,17 +323,21 @@ def _broken_reduction(
     for node in nodes:
         is_behind, is_before = reduction.name in feeds[node.name], node.name in feeds[reduction.name]
         if node.kind == "layout" and is_before:
-            return "across a reduction", f"{node.name} moves elements to other rows before {reduction.name}"
+            return (
+                "across a reduction",
+                f"{node.name} moves elements to other rows before {reduction.name} reduces them",
+            )
         again = node.loop.elements == loop.elements and node.loop.elements > loop.rows
         if row_bytes > on_chip_bytes and again and (is_behind if reduction.gives_rows else is_before):
             why = f"{reduction.name} must have read a row of {byte_count(row_bytes)} before {node.name} reads it again"
             if is_before:
                 why = (
-                    f"{reduction.name} reads a row of {byte_count(row_bytes)} twice, and {node.name} would make it once"
+                    f"{reduction.name} reads a row of {byte_count(row_bytes)} twice, but {node.name} would produce "
+                    "it only once"
                 )
             return "across a reduction", why
         if is_behind and node.kind != "reduction" and again and not _is_aligned(graph, node, reduction):
-            return "across a reduction", f"{node.name} needs the result of {reduction.name} for other rows than its own"
+            return "across a reduction", f"{node.name} needs the result of {reduction.name} for rows other than its own"
     return None
 
 

@@ -71,7 +71,7 @@ class LayoutPlan(Value):
     def problems(self) -> tuple[str, ...]:
         """Nodes that cannot run in their layout."""
         return tuple(
-            f"{node.name} runs in {self.wants} alone"
+            f"{node.name} runs only in {self.wants}"
             for node in self.graph.nodes
             if _is_convolution(node) and self._of(node) not in ("", self.wants)
         )

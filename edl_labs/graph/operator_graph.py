@@ -155,7 +155,9 @@ class Graph(Value, Plottable):
         """The node of that name; UsageError where there is none."""
         if name not in self.by_name:
             known = ", ".join(list(self.by_name)[:5])
-            raise UsageError(f"{self.name} has no node {name!r}", why=f"it begins with {known}", next="see graph.nodes")
+            raise UsageError(
+                f"{self.name} has no node {name!r}", why=f"its first nodes are {known}", next="see graph.nodes"
+            )
         return self.by_name[name]
 
     def __str__(self) -> str:
@@ -163,5 +165,5 @@ class Graph(Value, Plottable):
         parts = ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS if kinds[kind])
         return (
             f"{self.name}: {len(self.nodes)} operators ({parts}), {byte_count(self.moved_bytes)} moved, "
-            f"{byte_count(self.peak_live_bytes)} live at the peak, by {self.source}"
+            f"{byte_count(self.peak_live_bytes)} live at the peak, in {self.source}"
         )

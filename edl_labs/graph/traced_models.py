@@ -50,8 +50,8 @@ def traced(model: Any, example: Any, keywords: Any, *, training: bool, dynamic: 
     if dynamic:
         raise EdlError(
             f"{name} cannot be traced with dynamic sizes",
-            why="; ".join(failures) or "a backward pass is traced with the example's sizes",
-            next="leave dynamic out",
+            why="; ".join(failures) or "a backward pass can be traced only with the sizes of the example",
+            next="omit dynamic",
         )
     for tracing in (_by_make_fx, _by_running):
         try:
@@ -103,7 +103,7 @@ def _by_export(name: str, module: Any, example: Any, keywords: Any, dynamic: Map
     }
     program = program.run_decompositions(composite)
     if any(_hides_a_graph(node) for node in program.graph.nodes):
-        raise ValueError("a part of the model is a graph of its own")
+        raise ValueError("part of the model is a separate graph")
     kinds = {
         torch.export.graph_signature.InputKind.PARAMETER: "parameter",
         torch.export.graph_signature.InputKind.BUFFER: "buffer",
@@ -189,7 +189,7 @@ def _by_running(name: str, module: Any, example: Any, keywords: Any, training: b
 
     flat, form = tree_flatten((example, keywords))
     if training or any(one.is_meta for one in tensors((example, keywords, list(module.parameters())))):
-        raise ValueError("values decide what runs, and there are none")
+        raise ValueError("tensor values decide what runs, but tracing has no tensor values")
     parameters = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     at = [place for place, one in enumerate(flat) if isinstance(one, torch.Tensor)]
 

@@ -82,8 +82,8 @@ def accelerator(name: str) -> Accelerator:
     if len(found) > 1:
         keys = [entry.key for entry in found]
         raise EdlError(
-            f"{name[:60]!r} may be {' or '.join(keys)}",
-            why="the name fits both, and their figures differ",
+            f"{name[:60]!r} is ambiguous: it may be {' or '.join(keys)}",
+            why="the name matches both, and their specifications differ",
             next=f"choose one: {keys[0]!r}, or give the full name that the driver prints",
         )
     return found[0]
@@ -94,14 +94,14 @@ def _unknown(name: str) -> EdlError:
     if entry is not None and profile:
         listed = ", ".join(_profiles(entry)) or "none"
         return EdlError(
-            f"no MIG profile {profile} of {entry.key} in the hardware table",
-            why=f"it lists, of this GPU: {listed}",
+            f"there is no MIG profile {profile} of {entry.key} in the hardware table",
+            why=f"for this GPU, the table lists: {listed}",
             next="use one of these, or the whole GPU, scaled by the SMs that `nvidia-smi mig -lgip` prints",
         )
     near = _near(name)
     return EdlError(
-        f"no accelerator {name[:60]!r} in the hardware table",
-        why=f"it has {', '.join(entry.key for entry in table())}",
+        f"there is no accelerator {name[:60]!r} in the hardware table",
+        why=f"its keys are {', '.join(entry.key for entry in table())}",
         next=f"use one of these keys or the name that the driver prints{f'; the nearest: {near}' if near else ''}",
     )
 

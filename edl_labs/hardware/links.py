@@ -84,8 +84,8 @@ def _found(key: object, entries: tuple[_Named, ...], kind: str) -> _Named:
         return by_key[plain]
     near = difflib.get_close_matches(plain, by_key, n=1)
     raise EdlError(
-        f"no {kind} {str(key)[:40]!r} in the hardware table",
-        why=f"it has {', '.join(entry.key for entry in entries)}",
+        f"there is no {kind} {str(key)[:40]!r} in the hardware table",
+        why=f"its keys are {', '.join(entry.key for entry in entries)}",
         next=f"use one of these keys{f'; the nearest: {by_key[near[0]].key}' if near else ''}",
     )
 
@@ -115,7 +115,7 @@ def _link(entry: dict[str, Any]) -> Link:
     key, sources = str(entry["key"]), entry["sources"]
     for figure in ("byte_per_s", "alpha_s"):
         if not entry[figure] > 0 or not str(sources.get(figure, "")).strip():
-            raise ValueError(f"{key}: {figure} needs a positive number and its source")
+            raise ValueError(f"{key}: {figure} needs a positive number and a source")
     named = tuple((name, str(source)) for name, source in sources.items())
     return Link(key, float(entry["alpha_s"]), float(entry["byte_per_s"]), named)
 

@@ -45,7 +45,7 @@ def flop_rate(*, sm_count: int, fma_per_clock_per_sm: float, clock_hz: float) ->
             raise EdlError(
                 f"{name} is {value!r}",
                 why="a peak rate is the product of three positive numbers",
-                next="pass the count per chip, the count per clock and SM, and the clock in Hz",
+                next="pass the number per chip, the number per clock and SM, and the clock in Hz",
             )
     return sm_count * fma_per_clock_per_sm * 2 * clock_hz
 
@@ -59,9 +59,9 @@ def pcie_byte_per_s(generation: int, lanes: int = 16) -> float:
     """
     if generation not in _PCIE_TRANSFER_PER_S or lanes not in (1, 2, 4, 8, 16, 32):
         raise EdlError(
-            f"no PCIe generation {generation!r} with {lanes!r} lanes",
+            f"there is no PCIe generation {generation!r} with {lanes!r} lanes",
             why="generations 1 to 6 exist, with 1, 2, 4, 8, 16 or 32 lanes",
-            next="look the link up in the datasheet of the machine, or run `nvidia-smi -q`",
+            next="look up the link in the datasheet of the machine, or run `nvidia-smi -q`",
         )
     return _PCIE_TRANSFER_PER_S[generation] * _PCIE_EFFICIENCY[generation] * lanes / 8
 
@@ -76,9 +76,9 @@ def dtype_name(dtype: object) -> str:
     short = _DTYPE_NAMES.get(text, text)
     if short not in _KNOWN:
         raise EdlError(
-            f"no dtype is called {str(dtype)[:40]!r} here",
+            f"there is no dtype {str(dtype)[:40]!r} here",
             why=f"the hardware table knows {', '.join(_KNOWN)}",
-            next="use one of those, or a torch dtype",
+            next="use one of these, or a torch dtype",
         )
     return short
 
@@ -129,7 +129,7 @@ class Accelerator:
         """The rate of `dtype` on `unit` ('tensor' or 'cuda'); without a unit, the faster one."""
         if unit is not None and unit not in UNITS:
             raise EdlError(
-                f"no unit is called {unit!r}",
+                f"there is no unit {unit!r}",
                 why="an SM has CUDA cores and tensor cores",
                 next="use 'cuda' or 'tensor'",
             )
@@ -155,8 +155,8 @@ class Accelerator:
         if sparse and rate.sparse_factor == 1:
             raise EdlError(
                 f"{self.name} has no sparse rate for {rate.dtype}",
-                why="2:4 sparsity came with Ampere's tensor cores, and not for every dtype",
-                next="leave out sparse=True",
+                why="2:4 sparsity exists since the tensor cores of Ampere, but not for every dtype",
+                next="omit sparse=True",
             )
         dense = flop_rate(
             sm_count=self.sm_count, fma_per_clock_per_sm=rate.fma_per_clock_per_sm, clock_hz=rate.clock_hz
@@ -172,7 +172,9 @@ class Accelerator:
         known = dict(self.sources)
         if figure not in known:
             raise EdlError(
-                f"no source for {figure!r}", why="the table has no figure of that name", next=f"one of {sorted(known)}"
+                f"there is no source for {figure!r}",
+                why="the table has no figure with this name",
+                next=f"one of {sorted(known)}",
             )
         return known[figure]
 

@@ -24,10 +24,15 @@ class ActivationHistogram:
     def __init__(self, *, bins: int = 2048, width: float = 2.0**-20, decay: float = 1.0) -> None:
         if not isinstance(bins, int) or bins < 4 or bins % 4:
             raise UsageError(
-                f"{bins!r} bins", why="the bins on both sides of 0 are merged in pairs", next="use a multiple of four"
+                f"{bins!r} bins",
+                why="the bins on both sides of 0 are merged in pairs",
+                next="use a multiple of four as the number of bins",
             )
         if not width > 0 or not 0 < decay <= 1:
-            raise UsageError("bin width must be positive, and decay above 0 and at most 1", next="omit both arguments")
+            raise UsageError(
+                "the bin width must be positive, and the decay must be above 0 and at most 1",
+                next="omit both arguments",
+            )
         self.width, self.decay, self.counts = float(width), decay, [0.0] * bins
 
     @property
@@ -56,7 +61,7 @@ class ActivationHistogram:
         """(counts, edges) of about `bins` bins that span what was seen, for a picture or a slow search."""
         seen = [at for at, count in enumerate(self.counts) if count]
         if not seen:
-            raise UsageError("no activations were counted yet", next="call add() with a batch first")
+            raise UsageError("no activations have been counted yet", next="call add() with a batch first")
         first, last = seen[0], seen[-1] + 1
         step = max(1, math.ceil((last - first) / bins))
         starts = list(range(first, last, step))

@@ -49,7 +49,7 @@ def _fold(layer: Any, norm: Any, *, name: str) -> None:
     if norm.running_var is None:
         raise UsageError(
             f"batch norm {name} keeps no running statistics",
-            why="it normalises each batch by that batch's own statistics, so no fixed factor can replace it",
+            why="it normalises each batch with the statistics of that batch, so no fixed factor can replace it",
             next="train it with track_running_stats=True",
         )
     with torch.no_grad():

@@ -32,8 +32,8 @@ def load_over_http(url: str, asked: Sequence[Any], arrivals_s: Sequence[float], 
     """
     if not 1 <= len(asked) == len(arrivals_s) <= MOST_REQUESTS:
         raise UsageError(
-            f"{len(asked)} requests at {len(arrivals_s)} times",
-            why=f"each has a time, and there are 1 to {MOST_REQUESTS:,}",
+            f"{len(asked)} requests do not match {len(arrivals_s)} arrival times",
+            why=f"each request needs one time, and a load must have 1 to {MOST_REQUESTS:,}",
             next="load_over_http(url, [{'item': 3}], [0.0])",
         )
     found: list[LoadedCalls | BaseException] = []

@@ -207,7 +207,7 @@ def _bound(service: HttpService, handler: Handler) -> Callable[[Any], Awaitable[
         try:
             asked = await request.json() if request.can_read_body else None
         except ValueError:
-            return web.json_response({"error": "the body is no JSON"}, status=400)
+            return web.json_response({"error": "the body is not JSON"}, status=400)
         try:
             if service.failure is not None:
                 raise service.failure

@@ -60,9 +60,9 @@ class IntegerGrid(Value):
             return torch.tensor(self.scale), torch.tensor(float(self.zero_point))  # type: ignore[arg-type]
         if not -dims <= self.axis < dims:
             raise UsageError(
-                f"a grid along dimension {self.axis} for a tensor of {dims}",
+                f"a grid along dimension {self.axis} does not match a tensor of {dims}",
                 why="the grid has one scale for each index of that dimension",
-                next="make the grid for tensors of this shape, or with axis=None",
+                next="create the grid for tensors of this shape, or with axis=None",
             )
         shape = [1] * dims
         shape[self.axis] = -1
@@ -93,7 +93,7 @@ def integer_grid(
     tensor = _tensor(values)
     if axis is not None and not -tensor.ndim <= axis < tensor.ndim:
         raise UsageError(
-            f"axis is {axis}, and the values have {tensor.ndim} dimensions.",
+            f"axis is {axis}, but the values have {tensor.ndim} dimensions.",
             why="Each index of that dimension has a scale of its own.",
             next="Pass an axis from 0 to the last dimension, or None for one scale.",
         )
@@ -101,7 +101,7 @@ def integer_grid(
         raise UsageError(
             "A grid needs finite numbers.",
             why="The values are empty, or some are NaN or infinite.",
-            next="Remove those values, or fix what computes them.",
+            next="Remove those values, or fix the code that computes them.",
         )
     top = 2 ** (bits - 1) - 1
     lowest = -top if symmetric else -top - 1
@@ -121,9 +121,9 @@ def sqnr_db(values: Any, rounded: Any) -> float:
     exact, near = _tensor(values).double(), _tensor(rounded).double()
     if exact.shape != near.shape:
         raise UsageError(
-            f"The values have shape {tuple(exact.shape)}, the rounded ones {tuple(near.shape)}.",
-            why="Each value is compared with its own rounding.",
-            next="Pass two tensors of one shape.",
+            f"The values have shape {tuple(exact.shape)}, but the rounded values have shape {tuple(near.shape)}.",
+            why="Each value is compared with its own rounded value.",
+            next="Pass two tensors of the same shape.",
         )
     noise = float(((exact - near) ** 2).sum())
     signal = float((exact**2).sum())
@@ -148,14 +148,18 @@ def _tensor(values: Any) -> Any:
 def _check(method: str, bits: int, share: float) -> None:
     if method not in METHODS:
         raise UsageError(
-            f"{method!r} is no calibration", why=f"there are {', '.join(METHODS)}", next="use one of these"
+            f"{method!r} is not a calibration method",
+            why=f"the methods are {', '.join(METHODS)}",
+            next="use one of these",
         )
     if not isinstance(bits, int) or not _BITS[0] <= bits <= _BITS[1]:
-        raise UsageError(f"a grid of {bits!r} bits", why=f"{_BITS[0]} to {_BITS[1]} are supported", next="bits=8")
+        raise UsageError(
+            f"a grid cannot have {bits!r} bits", why=f"{_BITS[0]} to {_BITS[1]} are supported", next="bits=8"
+        )
     if not 0 < share <= 1:
         raise UsageError(
-            f"a share of {share:g}",
-            why="share is the share of values to keep, so it must be above 0 and at most 1",
+            f"the share of values to keep is {share:g}",
+            why="it must be above 0 and at most 1",
             next="share=0.999",
         )
 

@@ -38,7 +38,7 @@ def rounded_network(
     if not isinstance(model, nn.Sequential) or not seen:
         raise UsageError(
             f"rounded_network() needs an nn.Sequential and batches, got {type(model).__name__} and {len(seen)}.",
-            why="Layers are rounded in order, each calibrated on what the ones before it return.",
+            why="Layers are rounded in order, and each is calibrated on the output of the layers before it.",
             next="Pass nn.Sequential(...) and a list of inputs.",
         )
     rounded = copy.deepcopy(model).eval()

@@ -81,8 +81,8 @@ def _checked(weight: Any, *, multiple: int) -> torch.Tensor:
     weight = torch.as_tensor(weight).detach()
     if weight.ndim != 2 or weight.shape[1] % multiple or not weight.numel():
         raise UsageError(
-            f"a weight of shape {tuple(weight.shape)}",
-            why=f"a weight is outputs × inputs, and the number of inputs must be a multiple of {multiple}",
-            next="flatten a convolution's kernel behind its inputs, and pad",
+            f"a weight cannot have the shape {tuple(weight.shape)}",
+            why=f"a weight has the shape outputs × inputs, and the number of inputs must be a multiple of {multiple}",
+            next="flatten the kernel of a convolution into its inputs, and pad the inputs",
         )
     return weight

@@ -111,7 +111,7 @@ def _device_rates(device_type: str, dtype: Any) -> Rates:
     chip = lookup(name)
     if chip is None:
         raise UsageError(
-            f"no figures for {name}",
+            f"there are no figures for {name}",
             why="it is not in the hardware table, and the figures of a similar GPU would be wrong",
             next='pass machine=Rates(name, {"fp32": ..., "fp16": ...}, ...)',
         )
@@ -120,7 +120,7 @@ def _device_rates(device_type: str, dtype: Any) -> Rates:
 
 def _explain(predicted: AmpPrediction, measured: Comparison | None) -> list[str]:
     if measured is None:
-        return [f"not measured: there is no {predicted.device} to measure on here, the figures above are modelled"]
+        return [f"not measured: this machine has no {predicted.device}, so the figures above are only modelled"]
     row = measured.rows[0]
     low, high = (1 / end if end else float("inf") for end in (row.high, row.low))
     said = f"measured: {measured.speedup:.2f} times as fast [{low:.2f}, {high:.2f}], {row.verdict}"
@@ -133,20 +133,20 @@ def _explain(predicted: AmpPrediction, measured: Comparison | None) -> list[str]
 def _gap(predicted: AmpPrediction, measured: Comparison, low: float, high: float, light: float) -> str:
     """One sentence on the distance between the predicted and the measured speed-up."""
     if measured.verdict == "inconclusive":
-        return "too noisy to compare with the prediction: give a larger budget_s, on a quiet machine"
+        return "too noisy to compare with the prediction: use a larger budget_s, on a quiet machine"
     if predicted.speedup_low * 0.9 <= high and low <= predicted.speedup * 1.1:
-        return f"as predicted: {predicted.limit} decides"
+        return f"as predicted (main reason: {predicted.limit})"
     if measured.speedup > predicted.speedup:
         return (
-            "more than predicted: the full-precision step is further from its limit than the other one, or AMP also "
-            "fused or shrank what the prediction counts once"
+            "more than predicted: the full-precision step is further from its limit than the AMP step, or AMP also "
+            "fused or shrank operations that the prediction counts separately"
         )
     if light < 0.5:
         return (
-            "less than predicted: the step is far from its limits in full precision already; what it waits for "
+            "less than predicted: even in full precision the step is far from its limits; what it waits for "
             "(the host, small kernels, caches) does not get faster with fewer bits"
         )
     if predicted.misaligned:
         names = ", ".join(predicted.misaligned[:3])
-        return f"less than predicted: {names} break the 16-byte rule; pad them, then look again"
+        return f"less than predicted: {names} break the 16-byte rule; pad them, and measure again"
     return "less than predicted: casts and operators that stay in fp32 take more than their share of bytes"

@@ -49,7 +49,7 @@ class Difference(Value):
     def __str__(self) -> str:
         row = self.cpu
         where = f" in {row.module}" if row.module else ""
-        why = "" if self.begins_here else " (its inputs differ already)"
+        why = "" if self.begins_here else " (its inputs already differ)"
         return f"{row.operator}{where}: on CPU it {_said(row)}, on CUDA it {_said(self.cuda)}{why}"
 
 
@@ -69,8 +69,8 @@ class AutocastTable(Value):
             if row.operator == operator:
                 return row
         raise UsageError(
-            f"no operator called {str(operator)[:40]!r} has run",
-            why=f"there were {', '.join(dict.fromkeys(row.operator for row in self.rows))}",
+            f"the operator {str(operator)[:40]!r} did not run",
+            why=f"these operators ran: {', '.join(dict.fromkeys(row.operator for row in self.rows))}",
             next="use one of these",
         )
 
@@ -123,7 +123,7 @@ def lower_dtype(device_type: str, dtype: Any) -> torch.dtype:
     if chosen not in (torch.float16, torch.bfloat16):
         raise UsageError(
             f"autocast to {chosen} does not lower the precision",
-            why="autocast lowers to fp16 or bf16",
+            why="autocast uses fp16 or bf16",
             next="pass torch.float16 or torch.bfloat16",
         )
     return chosen

@@ -67,7 +67,7 @@ class Recipe:
             object.__setattr__(self, name, _ALIASES.get(given, given))
             if getattr(self, name) not in known:
                 raise UsageError(
-                    f"no {name} is called {given[:40]!r}",
+                    f"there is no {name} {given[:40]!r}",
                     why=f"the known ones are {', '.join(known)}",
                     next="use one of these",
                 )
@@ -75,12 +75,12 @@ class Recipe:
             raise UsageError(
                 f"there is no ZeRO stage {self.zero_stage!r}",
                 why="ZeRO has stages 1, 2 and 3",
-                next="use one of these, or 0 to shard nothing",
+                next="use one of these stages, or 0 to shard nothing",
             )
         if type(self.gpus) is not int or self.gpus < 1:
             raise UsageError(
-                f"{self.gpus!r} GPUs",
-                why="state is sharded over a whole number of them",
+                f"gpus is {self.gpus!r}",
+                why="state is sharded over a whole number of GPUs",
                 next="pass a number such as gpus=8",
             )
         object.__setattr__(self, "offload", (self.offload,) if isinstance(self.offload, str) else tuple(self.offload))
@@ -177,8 +177,8 @@ def _recipe(recipe: Recipe | str, changes: dict[str, Any]) -> Recipe:
     if not set(changes) <= known:
         raise UsageError(
             f"a recipe has no {', '.join(sorted(set(changes) - known))}",
-            why=f"it has {', '.join(sorted(known))}",
-            next="change only fields that a recipe has",
+            why=f"its fields are {', '.join(sorted(known))}",
+            next="change only these fields",
         )
     if isinstance(recipe, Recipe):
         return Recipe(**{**asdict(recipe), **changes})

@@ -18,7 +18,7 @@ def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -
     """
     if not 1 <= segments <= layers:
         raise UsageError(
-            f"{layers} layers in {segments} segments",
+            f"cannot split {layers} layers into {segments} segments",
             why="each segment needs at least one layer",
             next="use, for example, checkpointed_peak(64, 8)",
         )

@@ -171,7 +171,7 @@ class FloatFormat:
             bits = np.where(is_nan, signed_nan, bits)
         elif nan.any():
             raise UsageError(
-                f"{self.name} has no NaN", why="every bit pattern of it is a number", next="round a finite value"
+                f"{self.name} has no NaN", why="every one of its bit patterns is a number", next="round a finite value"
             )
         return arrays.like(values, bits.astype(self.bit_dtype))
 
@@ -210,9 +210,9 @@ class FloatFormat:
         """The values of all bit patterns, in the order of the patterns (formats of up to 16 bits)."""
         if self.bits > _MOST_VALUES_BITS:
             raise UsageError(
-                f"{self.name} has 2^{self.bits} values",
-                why=f"all values are listed for formats of up to {_MOST_VALUES_BITS} bits",
-                next="decode the patterns that you need, or take a smaller format",
+                f"{self.name} has 2^{self.bits} values, which are too many to list",
+                why=f"values are listed only for formats of up to {_MOST_VALUES_BITS} bits",
+                next="decode only the bit patterns that you need, or use a smaller format",
             )
         return self.decode(np.arange(2**self.bits, dtype=self.bit_dtype))
 
@@ -273,27 +273,28 @@ def _check(fmt: FloatFormat) -> None:
     """UsageError for a format that cannot exist, or whose values fp64 does not hold exactly."""
     whole = all(type(v) is int for v in (fmt.exponent_bits, fmt.mantissa_bits, fmt.bias))
     if not whole or not (1 <= fmt.exponent_bits <= 11 and 0 <= fmt.mantissa_bits <= 52):
-        raise _refused(fmt, "exponent bits are 1 to 11, mantissa bits 0 to 52, all whole numbers")
+        raise _refused(fmt, "exponent_bits must be a whole number from 1 to 11, and mantissa_bits one from 0 to 52")
     if fmt.specials not in SPECIALS:
-        raise _refused(fmt, f"specials is one of {', '.join(SPECIALS)}")
+        raise _refused(fmt, f"specials must be one of {', '.join(SPECIALS)}")
     if fmt.specials == "ieee" and (fmt.mantissa_bits < 1 or fmt.exponent_bits < 2):
         raise _refused(
-            fmt, "'ieee' spends an exponent on inf and NaN, which takes two exponent bits and one mantissa bit"
+            fmt,
+            "'ieee' reserves one exponent for inf and NaN, so it needs at least two exponent bits and one mantissa bit",
         )
     if fmt.specials == "fnuz" and not fmt.signed:
-        raise _refused(fmt, "'fnuz' makes NaN of minus zero, so it needs a sign")
+        raise _refused(fmt, "'fnuz' uses the bit pattern of minus zero for NaN, so it needs a sign")
     if fmt.specials == "fn" and fmt.exponent_bits + fmt.mantissa_bits < 2:
         raise _refused(fmt, "its only value would be NaN")
     lowest = fmt.min_exponent - (fmt.mantissa_bits if fmt.subnormals else 0)
     if lowest < -1074 or fmt.max_exponent > 1023:
-        raise _refused(fmt, f"its values reach from 2^{lowest} to 2^{fmt.max_exponent}, beyond fp64")
+        raise _refused(fmt, f"its values range from 2^{lowest} to 2^{fmt.max_exponent}, which exceeds fp64")
 
 
 def _refused(fmt: FloatFormat, why: str) -> UsageError:
     return UsageError(
         f"{fmt.name!r} cannot have {fmt.exponent_bits!r} exponent and {fmt.mantissa_bits!r} mantissa bits",
         why=why,
-        next='describe one like FloatFormat("e5m3", exponent_bits=5, mantissa_bits=3)',
+        next='use, for example, FloatFormat("e5m3", exponent_bits=5, mantissa_bits=3)',
     )
 
 
@@ -346,7 +347,7 @@ def float_format(name: Any) -> FloatFormat:
     found = FORMATS.get(_ALIASES.get(text, text))
     if found is None:
         raise UsageError(
-            f"no format is called {str(name)[:40]!r}",
+            f"there is no format {str(name)[:40]!r}",
             why=f"the known ones are {', '.join(FORMATS)}",
             next="use one of these, a torch dtype, or FloatFormat(name, exponent_bits=..., mantissa_bits=...)",
         )
@@ -361,7 +362,8 @@ def torch_dtype(fmt: Any) -> torch.dtype:
     if name is None:
         raise UsageError(
             f"torch has no dtype for {fmt.name}",
-            why="TF32 exists only inside tensor cores, 4-bit values only in pairs, and your own formats only here",
+            why="TF32 exists only inside tensor cores, 4-bit values exist only in pairs, and your own formats exist "
+            "only here",
             next=f"emulate it: {fmt.name}.round(x)",
         )
     import torch

@@ -79,7 +79,7 @@ class MemoryPlan(Value, Plottable):
     def __str__(self) -> str:
         most = sorted(self.peak.held_bytes.items(), key=lambda item: -item[1])[:3]
         parts = ", ".join(f"{name} {byte_count(size)}" for name, size in most if size)
-        text = f"{self.model}: {byte_count(self.peak_bytes)} at the peak, in {self.peak.phase} ({parts})"
+        text = f"{self.model}: {byte_count(self.peak_bytes)} at the peak, which is in {self.peak.phase} ({parts})"
         return "; ".join(filter(None, (text, self.advice, *self.notes)))
 
 
@@ -119,7 +119,7 @@ def memory_plan(
     inputs = tuple(example) if isinstance(example, (tuple, list)) else (example,)
     if optimizer not in OPTIMIZERS:
         raise UsageError(
-            f"no optimizer is called {optimizer!r}",
+            f"there is no optimizer {optimizer!r}",
             why="its state and temporaries are part of the step",
             next=f"choose one of {', '.join(OPTIMIZERS)}",
         )
@@ -136,7 +136,9 @@ def memory_plan(
 
 
 # Fake tensors have no size for what oneDNN and cuDNN keep for a recurrent layer's backward pass.
-_RECURRENT = "recurrent layers keep a workspace for the backward pass that is not in this plan: a real step needs more"
+_RECURRENT = (
+    "a real step needs more: this plan does not include the workspace that recurrent layers keep for the backward pass"
+)
 
 
 def _is_recurrent(operation: str) -> bool:
@@ -178,7 +180,7 @@ def _recorded(
         raise EdlError(
             f"{type(model).__name__} cannot be planned",
             why=f"{type(error).__name__}: {str(error).strip()[:200]}",
-            next="pass inputs that model(*example) takes, and a loss= of its output that needs a gradient",
+            next="pass inputs that model(*example) accepts, and a loss= of its output that requires a gradient",
         ) from error
     finally:
         for parameter, gradient in gradients:
@@ -192,7 +194,7 @@ def _place_and_casts(device: str, autocast: torch.dtype | None) -> tuple[str, Ca
     if stands_in and autocast is not None:
         raise UsageError(
             "autocast on CUDA cannot be planned here",
-            why="this machine has no CUDA, and autocast on the CPU casts other operations than CUDA's",
+            why="this machine has no CUDA, and autocast on the CPU casts different operations than on CUDA",
             next="plan it with device='cpu', or without autocast, or on a machine with CUDA",
         )
     if stands_in:
@@ -287,7 +289,7 @@ def _seconds(counted: Any, name: str, way: str, machine: Machine) -> float:
 
 def _within(plan: MemoryPlan, budget: int) -> MemoryPlan:
     if plan.peak_bytes <= budget:
-        return dataclasses.replace(plan, budget_bytes=budget, advice="it fits as it is")
+        return dataclasses.replace(plan, budget_bytes=budget, advice="it fits without changes")
     try:
         placement = best_placement(as_chain(plan.tape), budget, offload=True)
     except VirtualMemoryError as error:

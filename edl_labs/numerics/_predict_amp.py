@@ -98,7 +98,7 @@ class AmpPrediction(Value):
             *(f"  {reason}: {_EXPLAINED[reason](self)}" for reason in self.reasons),
         ]
         return "\n".join(
-            lines if self.reasons else [*lines, "  compute-bound: products dominate, and their rate rises"]
+            lines if self.reasons else [*lines, "  compute-bound: products dominate, and they become faster"]
         )
 
 
@@ -235,18 +235,18 @@ def _reasons(
 
 _EXPLAINED: dict[str, Any] = {
     "launch-bound": lambda p: (
-        f"the host needs {seconds(p.low.host_s)} for {p.low.launches} launches, the device {seconds(p.low.device_s)}; "
-        f"AMP adds {p.casts} casts in the forward pass alone"
+        f"the host needs {seconds(p.low.host_s)} for {p.low.launches} launches, and the device needs "
+        f"{seconds(p.low.device_s)}; "
+        f"AMP adds {p.casts} casts in the forward pass"
     ),
     "no faster unit": lambda p: f"this device multiplies {p.dtype} no faster than fp32",
     "memory-bound": lambda p: (
-        f"{percent(p.full.memory_share)} of the device's time waits for memory: at best half the bytes, never the "
+        f"{percent(p.full.memory_share)} of the device's time is spent waiting for memory, so the gain is at best "
+        "from half the bytes, not the "
         "tensor cores' factor"
     ),
     "misaligned": lambda p: (
-        f"{percent(p.misaligned_share)} of the FLOP break the 16-byte rule ({', '.join(p.misaligned[:3])}): pad them"
+        f"{percent(p.misaligned_share)} of the FLOPs break the 16-byte rule ({', '.join(p.misaligned[:3])}): pad them"
     ),
-    "already TF32": lambda p: (
-        "fp32 products run on tensor cores already, so that 16 bits bring a factor of two at most"
-    ),
+    "already TF32": lambda p: "fp32 products already run on tensor cores, so 16 bits give at most a factor of two",
 }

@@ -140,7 +140,7 @@ def saved_activations(
 def _backward(value: torch.Tensor, parameters: list[torch.nn.Parameter], inputs: Any) -> None:
     if not value.requires_grad:
         raise UsageError(
-            "nothing in this model needs a gradient",
+            "nothing in this model requires a gradient",
             why="autograd saves tensors only for outputs that depend on something with requires_grad",
             next="pass a model with trainable parameters, outside torch.no_grad()",
         )

@@ -60,7 +60,7 @@ class Fate(Value):
 
     def __str__(self) -> str:
         shares = (f"{percent(getattr(self, what))} {what}" for what in ("flushed", "subnormal", "normal", "overflowed"))
-        broken = f"; {self.nonfinite} of {self.count} were inf or NaN before" if self.nonfinite else ""
+        broken = f"; {self.nonfinite} of {self.count} were already inf or NaN" if self.nonfinite else ""
         return f"{self.name}: {', '.join(shares)}{broken}"
 
 
@@ -101,7 +101,10 @@ class UnderflowReport(Value):
         return self.total.overflowed
 
     def __repr__(self) -> str:
-        head = f"{self.fmt.name}, values times {self.scale:g} ({self.total.judged} of {self.total.count} not zero)"
+        head = (
+            f"{self.fmt.name}, values times {self.scale:g} ({self.total.judged} of {self.total.count} values are "
+            "not zero)"
+        )
         worst = sorted(self.tensors, key=lambda fate: (-fate.nonfinite, -fate.flushed - fate.overflowed))[:5]
         rows = [f"  {fate}" for fate in worst if len(self.tensors) > 1]
         return "\n".join([head, str(self.total), *rows])
@@ -121,7 +124,7 @@ def underflow_report(tensors: Any, fmt: Any, *, scale: float = 1.0) -> Underflow
     scale = float(scale)
     if not (math.isfinite(scale) and scale > 0):
         raise UsageError(
-            f"a scale of {scale!r}",
+            f"the scale is {scale!r}",
             why="gradients are multiplied by the scale, so it must be positive and finite",
             next="pass a number such as 65536.0, torch's initial scale",
         )
@@ -143,7 +146,9 @@ def named_tensors(tensors: Any) -> list[tuple[str, Any]]:
     else:
         pairs = [("values", tensors)]
     if not pairs:
-        raise UsageError("no tensors were given", why="the report needs values", next="pass a tensor, a list or a dict")
+        raise UsageError(
+            "no tensors were given", why="the report needs at least one tensor", next="pass a tensor, a list or a dict"
+        )
     return pairs
 
 

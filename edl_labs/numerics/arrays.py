@@ -28,11 +28,11 @@ def float64(values: Any) -> np.ndarray:
         values = (values if not values.is_floating_point() else values.double()).numpy()
     given = np.asarray(values)
     if given.dtype.kind not in "fiub":
-        raise _not_numbers(values, f"numpy makes {given.dtype} of it")
+        raise _not_numbers(values, f"numpy converts it to {given.dtype}")
     if given.dtype.kind in "iu" and given.size and max(abs(int(given.max())), abs(int(given.min()))) > _EXACT_INTEGER:
-        raise _not_numbers(values, "whole numbers above 2^53 are not exact in fp64, which all values pass through")
+        raise _not_numbers(values, "whole numbers above 2^53 are not exact in fp64, to which all values are converted")
     if given.dtype.itemsize > 8 and np.any((given.astype(np.float64) != given) & (given == given)):
-        raise _not_numbers(values, "some of them are not exact in fp64, which all values pass through")
+        raise _not_numbers(values, "some of them are not exact in fp64, to which all values are converted")
     return given.astype(np.float64)
 
 
@@ -42,9 +42,9 @@ def patterns(bits: Any, width: int) -> np.ndarray:
         bits = bits.detach().cpu().numpy()
     given = np.asarray(bits)
     if given.dtype.kind not in "iu" and given.size:
-        raise _no_pattern(bits, width, f"numpy makes {given.dtype} of it")
+        raise _no_pattern(bits, width, f"numpy converts it to {given.dtype}")
     if given.size and (int(given.min()) < 0 or int(given.max()) >= 2**width):
-        raise _no_pattern(bits, width, f"a value lies outside 0 … {2**width - 1}")
+        raise _no_pattern(bits, width, f"a value is outside 0 … {2**width - 1}")
     return given.astype(np.uint64)
 
 

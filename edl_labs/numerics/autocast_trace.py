@@ -112,7 +112,7 @@ def trace(model: Any, inputs: Any, *, device_type: str = "cuda", autocast: Any =
         raise UsageError(
             f"{type(model).__name__} cannot be traced for {device_type}",
             why=f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else 'no message'}",
-            next="pass inputs that fit, and a model that does not look at values (.item(), if x > 0)",
+            next="pass suitable inputs, and a model that does not read tensor values (.item(), if x > 0)",
         ) from error
     return functions.all_calls()
 
@@ -216,14 +216,14 @@ def _without_cudnn() -> Iterator[None]:
 def _check(model: Any, device_type: str) -> None:
     if device_type not in DEVICE_TYPES:
         raise UsageError(
-            f"autocast cannot be followed on {str(device_type)[:30]!r}",
-            why="it can be on cpu and cuda",
-            next="use one of them",
+            f"autocast cannot be traced on {str(device_type)[:30]!r}",
+            why="it can be traced on cpu and cuda",
+            next="use one of these",
         )
     if not isinstance(model, torch.nn.Module):
         raise UsageError(
             f"a {type(model).__name__} is not a torch.nn.Module",
-            why="its weights must be known, so that they can be put on the device",
+            why="its weights must be known, so that they can be moved to the device",
             next="wrap the function in a module",
         )
 

@@ -46,14 +46,14 @@ class BlockFormat:
     def __post_init__(self) -> None:
         if type(self.block) is not int or self.block < 1:
             raise UsageError(
-                f"a block of {self.block!r} values",
+                f"a block cannot have {self.block!r} values",
                 why="a block needs at least one value, because the values of a block share a scale",
-                next="pass a whole number from 1",
+                next="pass a whole number of 1 or more",
             )
         if self.scale not in (E8M0FNU, E4M3FN):
             raise UsageError(
-                f"{self.name} has scales in {getattr(self.scale, 'name', self.scale)!r}",
-                why="the rules for a scale are those of the MX formats (E8M0) and of NVFP4 (E4M3)",
+                f"{self.name} cannot have scales in {getattr(self.scale, 'name', self.scale)!r}",
+                why="scales can follow the rules of the MX formats (E8M0) or of NVFP4 (E4M3)",
                 next="pass scale=E8M0FNU or scale=E4M3FN",
             )
 
@@ -157,7 +157,7 @@ def _finite_fp32(values: Any) -> np.ndarray:
     if given.ndim == 0 or given.size == 0:
         raise UsageError(
             f"values of shape {given.shape} cannot be divided into blocks",
-            why="blocks are neighbours along the last dimension",
+            why="a block consists of neighbouring values along the last dimension",
             next="pass a list, an array or a tensor with at least one value",
         )
     with np.errstate(over="ignore"):
@@ -165,8 +165,8 @@ def _finite_fp32(values: Any) -> np.ndarray:
     lost = int(np.count_nonzero(~np.isfinite(given)))
     if lost:
         raise UsageError(
-            f"{lost} of {given.size} values are NaN, inf or beyond fp32",
-            why="one such value makes the scale of its whole block useless",
+            f"{lost} of {given.size} values are NaN, inf or outside the range of fp32",
+            why="a single such value makes the scale of its whole block useless",
             next="find where they come from, or clip the values first",
         )
     return given

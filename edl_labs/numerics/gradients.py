@@ -37,8 +37,8 @@ def recorded_gradients(model: torch.nn.Module, loss: Callable[[], torch.Tensor])
             handle.remove()
     if not (isinstance(value, torch.Tensor) and value.numel() == 1 and value.requires_grad):
         raise UsageError(
-            "loss() gave nothing to differentiate",
-            why="a backward pass starts from one number that depends on the parameters",
+            "loss() returned nothing that can be differentiated",
+            why="a backward pass starts from a single number that depends on the parameters",
             next="return the loss as a tensor, outside torch.no_grad()",
         )
     for parameter in model.parameters():

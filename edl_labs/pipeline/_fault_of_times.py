@@ -62,10 +62,11 @@ class Fault(Value):
             [
                 f"{self.verdict}: {percent(self.data_share)} of the loop waits for data "
                 f"[{percent(self.share_low)}, {percent(self.share_high)}]",
-                f"  a batch takes {seconds(self.loop_s)}: the loader alone {seconds(self.loader_s)}, "
-                f"the step alone {seconds(self.step_s)} (ratio {self.ratio:.2f} "
+                f"  a batch takes {seconds(self.loop_s)}; the loader alone takes {seconds(self.loader_s)}, "
+                f"and the step alone {seconds(self.step_s)} (ratio {self.ratio:.2f} "
                 f"[{self.ratio_low:.2f}, {self.ratio_high:.2f}])",
-                f"  data for free: {self.gain_if_loader_free:.2f}x as fast; a free step: {self.gain_if_step_free:.2f}x",
+                f"  if loading took no time: {self.gain_if_loader_free:.2f}x as fast; if the step took no time: "
+                f"{self.gain_if_step_free:.2f}x",
             ]
         )
 

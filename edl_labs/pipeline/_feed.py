@@ -70,7 +70,7 @@ def feed(
     ):
         raise UsageError(
             f"feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
-            why="it takes batch_size >= 1 or batches, workers >= 0, prefetch >= 1, and nice from 0 to 19",
+            why="pass batch_size >= 1 or batches, workers >= 0, prefetch >= 1, and nice from 0 to 19",
             next="feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))
@@ -253,13 +253,13 @@ class _Source:
         busy = sorted(sample for worker in range(len(self.notes) // NOTES) for sample in self._busy(worker, dead))
         names = ", ".join(map(str, busy[:16])) + (", ..." if len(busy) > 16 else "") or "none"
         if dead:
-            what = f"a worker died while it made batch {number}; workers were busy with sample {names}"
+            what = f"a worker died while it prepared batch {number}; the workers were busy with sample {names}"
             return WorkerDied(what, samples=busy, **_ending(dead))
         if slow:
             return TookTooLong(
-                f"batch {number} did not come within {self.limit_s:g} s; workers were busy with sample {names}",
-                why="that sample takes too long, or its worker waits for a lock, a disk or a network",
-                next="read that sample with workers=0 to see it alone, or raise limit_s",
+                f"batch {number} did not arrive within {self.limit_s:g} s; the workers were busy with sample {names}",
+                why="this sample takes too long, or its worker waits for a lock, a disk or a network",
+                next="read this sample alone with workers=0, or increase limit_s",
             )
         return error
 
@@ -309,12 +309,12 @@ def _ending(dead: dict[int, int]) -> dict[str, str]:
     names = sorted({_name(code) for code in dead.values()})
     if "SIGBUS" in names:
         return {
-            "why": "ended by SIGBUS: the shared memory (/dev/shm) that batches are handed over in is full, mostly",
-            "next": "give it more room, or use fewer workers, a smaller prefetch or smaller batches",
+            "why": "it was ended by SIGBUS, usually because the shared memory for batches (/dev/shm) is full",
+            "next": "give /dev/shm more space, or use fewer workers, a smaller prefetch or smaller batches",
         }
     return {
-        "why": f"ended by {', '.join(names)}: killed for its memory, or crashed in a library",
-        "next": "read that sample with workers=0, and watch the memory",
+        "why": f"it was ended by {', '.join(names)}: it was killed for its memory use, or crashed in a library",
+        "next": "read this sample with workers=0, and watch the memory",
     }
 
 

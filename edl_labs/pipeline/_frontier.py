@@ -127,7 +127,9 @@ def shuffling(
     rows = checked_batches(batches, len(sizes))
     if not rows:
         raise UsageError(
-            "the epoch has no batches", why="randomness is measured from its batches", next="pass an epoch's batches"
+            "the epoch has no batches",
+            why="randomness is measured on the batches of an epoch",
+            next="pass the batches of an epoch",
         )
     ranks = _ranks(np.asarray(sizes, dtype=float))
     means = np.array([ranks[row].mean() for row in rows])

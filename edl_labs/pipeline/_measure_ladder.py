@@ -50,7 +50,7 @@ class ImageDataset:
     ) -> None:
         if store.kind != "image":
             raise UsageError(
-                f"the store holds samples of kind {store.kind!r}",
+                f"the store contains samples of kind {store.kind!r}",
                 why="an ImageDataset decodes JPEGs",
                 next="write images",
             )
@@ -109,7 +109,7 @@ def collate(samples: Sequence[Any]) -> torch.Tensor:
         raise UsageError(
             f"the samples of a batch have the shapes {sorted(shapes)}",
             why="all samples of a batch must have the same shape",
-            next="crop to one size, or pad in your own collate",
+            next="crop all samples to one size, or pad them in your own collate function",
         )
     return torch.from_numpy(np.stack(samples))
 
@@ -147,9 +147,9 @@ def image_stages(
 def left_out(stages: Sequence[Stage]) -> dict[str, str]:
     """Why a rung is missing."""
     reasons = {
-        "open": "samples lie in a file that stays open",
-        "pin": "without an accelerator nothing is pinned",
-        "copy": "without an accelerator nothing is copied",
+        "open": "the samples are in a file that stays open",
+        "pin": "nothing is pinned without an accelerator",
+        "copy": "nothing is copied without an accelerator",
         "step": "no step was given",
     }
     there = {stage.name for stage in stages}
@@ -233,7 +233,7 @@ class Ladder(Value, Plottable):
         return max(self.rungs, key=lambda rung: rung.alone_s)
 
     def __str__(self) -> str:
-        rows = [f"{'stage':10} {'alone':>10} {'':>5} {'so far':>10}   a sample, page cache {self.cache}"]
+        rows = [f"{'stage':10} {'alone':>10} {'':>5} {'so far':>10}   per sample, page cache {self.cache}"]
         for rung in self.rungs:
             spread = f"± {max(rung.high_s - rung.alone_s, rung.alone_s - rung.low_s) / rung.alone_s:.0%}"
             rows.append(f"{rung.name:10} {seconds(rung.alone_s):>10} {spread:>5} {seconds(rung.cumulative_s):>10}")
@@ -258,7 +258,9 @@ def measure_ladder(
     a stage refused.
     """
     if not stages or not samples:
-        raise UsageError("there is nothing to measure", why="stages and samples are needed", next="image_stages(store)")
+        raise UsageError(
+            "there is nothing to measure", why="a measurement needs stages and samples", next="image_stages(store)"
+        )
     given = [(sample, sample) for sample in samples]
     rungs: list[Rung] = []
     chain: list[Stage] = []

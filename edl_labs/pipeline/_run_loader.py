@@ -49,7 +49,7 @@ def run_loader(
     require_positive(seconds=seconds, limit_s=limit_s)
     if not len(dataset) or batch_size < 1:
         raise UsageError(
-            f"run_loader on {len(dataset)} samples with batch_size={batch_size}",
+            f"cannot run a loader on {len(dataset)} samples with batch_size={batch_size}",
             why="a batch needs at least one sample",
             next="pass a data set that is not empty, and a batch_size of 1 or more",
         )

@@ -73,11 +73,11 @@ def too_long(
     what: str,
     limit_s: float,
     *,
-    why: str = "a worker hangs or died, a disk or a lock does not answer, or the work is larger than thought",
-    next: str = "try it with workers=0 to see the error itself, or raise limit_s",
+    why: str = "a worker hangs or died, a disk or a lock does not respond, or the work takes longer than expected",
+    next: str = "try it with workers=0 to see the error itself, or increase limit_s",
 ) -> TookTooLong:
     """The error for a wait that reached its limit."""
-    return TookTooLong(f"{what} did not come within {limit_s:g} s", why=why, next=next)
+    return TookTooLong(f"{what} did not arrive within {limit_s:g} s", why=why, next=next)
 
 
 def _in_thread(limit_s: float, fn: Callable[[], T], what: str) -> T:

@@ -86,7 +86,7 @@ def pad_collate(samples: Sequence[Sequence[int]], *, pad: int = 0, multiple: int
         raise UsageError(
             "an empty batch cannot be padded",
             why="a batch is padded to the length of its longest sample",
-            next="leave empty batches out",
+            next="leave out empty batches",
         )
     sizes = checked_lengths(len(sample) for sample in samples)
     width = -(-max(sizes) // positive(multiple, "multiple")) * multiple
@@ -192,7 +192,7 @@ def checked_lengths(lengths: Iterable[Any]) -> list[int]:
             raise UsageError(
                 f"sample {sample} has length {length!r}",
                 why="a length must be a whole number of at least 1",
-                next="drop empty samples, or fix what counts them",
+                next="drop empty samples, or fix the code that computes their lengths",
             )
         found.append(whole)
     return found
@@ -205,13 +205,13 @@ def checked_batches(batches: Iterable[Iterable[Any]], samples: int) -> list[list
         rows = [_whole(row) for row in batch]
         if not rows:
             raise UsageError(
-                f"batch {number} is empty", why="a batch needs at least one sample", next="leave empty batches out"
+                f"batch {number} is empty", why="a batch needs at least one sample", next="leave out empty batches"
             )
         for row in rows:
             if row is None or not 0 <= row < samples:
                 raise UsageError(
-                    f"batch {number} asks for sample {row!r}",
-                    why=f"there are samples 0 to {samples - 1}",
+                    f"batch {number} contains sample {row!r}",
+                    why=f"the samples are numbered 0 to {samples - 1}",
                     next="fill batches with positions in `lengths`",
                 )
         found.append([row for row in rows if row is not None])
@@ -222,7 +222,7 @@ def positive(value: object, what: str) -> int:
     """`value` as a whole number from 1; UsageError for anything else."""
     whole = _whole(value)
     if whole is None or whole < 1:
-        raise UsageError(f"{what} is {value!r}", why="it must be a whole number, at least 1", next=f"try {what}=32")
+        raise UsageError(f"{what} is {value!r}", why="it must be a whole number of at least 1", next=f"try {what}=32")
     return whole
 
 
@@ -233,7 +233,7 @@ def refuse_longer(lengths: Sequence[int], budget: int, *, what: str) -> None:
             raise UsageError(
                 f"sample {sample} of {length:,} tokens does not fit {what} of {budget:,}",
                 why="batching does not split samples",
-                next=f"raise {what}, or cut or drop that sample first",
+                next=f"raise {what}, or shorten or drop this sample first",
             )
 
 

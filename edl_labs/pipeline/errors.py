@@ -19,7 +19,7 @@ class BrokenSample(EdlError):
     """A sample that cannot be read or decoded; `sample` says which one, as text."""
 
     def __init__(
-        self, sample: str, problem: str, *, next: str = "drop it from the data set, or write it again"
+        self, sample: str, problem: str, *, next: str = "remove it from the data set, or write it again"
     ) -> None:
         super().__init__(
             f"{sample} cannot be used: {problem}", why="its bytes differ from those that were written", next=next
@@ -43,7 +43,7 @@ def needed(package: str, *, module: str | None = None, extra: str = "data") -> M
         raise UsageError(
             f"{package} cannot be imported here",
             why=str(error),
-            next=f"pip install 'edl-labs[{extra}]', or choose something that does not need it",
+            next=f"pip install 'edl-labs[{extra}]', or choose something that does not need this package",
         ) from error
 
 
@@ -67,9 +67,9 @@ def disk_errors(where: str) -> Iterator[None]:
     except Exception as error:
         if is_full(error):
             raise DiskFull(
-                f"there is no room left to write {where}",
+                f"there is not enough free space to write {where}",
                 why=str(error),
-                next="free some space or choose another folder; nothing half-written was left behind",
+                next="free some space or choose another folder; partly written files have been removed",
             ) from error
         raise
 
@@ -81,7 +81,7 @@ def refuse_full(folder: object, nbytes: int, *, where: str) -> None:
     free = shutil.disk_usage(str(folder)).free
     if free < nbytes:
         raise DiskFull(
-            f"there is no room left to write {where}",
-            why=f"it takes {nbytes:,} bytes, and {free:,} are free",
+            f"there is not enough free space to write {where}",
+            why=f"it needs {nbytes:,} bytes, but only {free:,} are free",
             next="free some space or choose another folder; nothing was written",
         )

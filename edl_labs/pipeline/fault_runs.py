@@ -41,8 +41,8 @@ def busy_step(duration_s: float, *, clock: Callable[[], float] = time.thread_tim
 # Of rare stalls a run goes on until it has seen this many, or this many times the batches.
 _EVENTS, _LONGER = 6, 10
 _OF_STEP = {
-    "why": "the step waits for something that does not come, or its work is larger than thought",
-    "next": "run the step alone on one batch, or raise limit_s",
+    "why": "the step waits for something that never arrives, or its work takes longer than expected",
+    "next": "run the step alone on one batch, or increase limit_s",
 }
 
 
@@ -67,7 +67,9 @@ def whose_fault(
     `limit_s` is TookTooLong, and so, in the main thread of a Unix process, is a step.
     """
     if batches < 6:
-        raise UsageError(f"{batches} batches are too few", why="an interval needs at least 6", next="try batches=60")
+        raise UsageError(
+            f"{batches} batches are too few", why="an interval needs at least 6 batches", next="try batches=60"
+        )
     clock = HostClock() if clock is None else clock
     make = loader if callable(loader) else _again(loader)
     run = _Run(clock, batches, budget_s / 3, limit_s)
@@ -80,9 +82,9 @@ def whose_fault(
 def _again(loader: Iterable[Any]) -> Callable[[], Iterable[Any]]:
     if iter(loader) is loader:
         raise UsageError(
-            "an iterator can be used once only",
-            why="whose_fault runs the loader alone and in the loop",
-            next="pass the loader itself, or a function that makes the iterator",
+            "an iterator can be used only once",
+            why="whose_fault runs the loader twice: alone, and in the loop",
+            next="pass the loader itself, or a function that creates the iterator",
         )
     return lambda: loader
 
@@ -134,7 +136,7 @@ class _Run:
         _close(batches)
         if len(times) < 2:
             raise UsageError(
-                f"the loader gave {len(times)} batch" + ("" if len(times) == 1 else "es"),
+                f"the loader returned only {len(times)} batch" + ("" if len(times) == 1 else "es"),
                 why="the measurement needs the time between two batches",
                 next="use a data set with more batches",
             )

@@ -100,7 +100,7 @@ def _number(member: tarfile.TarInfo) -> int:
 def _in_order(found: int, expected: int, *, where: str) -> None:
     """Where a part is missing, what comes after it would pass for what is missing."""
     if found != expected:
-        raise ValueError(f"{where} goes on with sample {found}: what lies between is missing")
+        raise ValueError(f"{where} continues with sample {found}, so the samples before it are missing")
 
 
 def _members(shard: Path) -> list[tarfile.TarInfo]:
@@ -110,13 +110,13 @@ def _members(shard: Path) -> list[tarfile.TarInfo]:
     except tarfile.TarError as error:
         raise EmptyShard(
             f"the shard {shard.name} cannot be read: {error}",
-            why=f"it has {shard.stat().st_size:,} bytes",
-            next="write the store again, or remove that shard from it",
+            why=f"the file has {shard.stat().st_size:,} bytes",
+            next="write the store again, or remove this shard from it",
         ) from error
     if not found:
         raise EmptyShard(
             f"the shard {shard.name} is empty",
-            why="a loader that reads only this shard would wait for a batch that never comes",
+            why="a loader that reads only this shard would wait for a batch that never arrives",
             next="write the store again with fewer shards",
         )
     return found
@@ -223,7 +223,7 @@ class Lmdb:
         with self.shared.environment.begin(buffers=True) as transaction:
             found = transaction.get(sample.to_bytes(8, "big"))
             if found is None:
-                raise KeyError("the tree does not have it")
+                raise KeyError("the sample is not in the tree")
             return bytes(found)
 
     def all(self) -> Iterator[bytes]:
@@ -261,8 +261,8 @@ class _Environment:
             if not self.users:
                 self.close()
             raise EmptyShard(
-                f"the shard {Path(self.path).name} is cut off",
-                why=f"it has {status.st_size:,} bytes, and its tree needs {self.needed:,}",
+                f"the shard {Path(self.path).name} is truncated",
+                why=f"it has {status.st_size:,} bytes, but its tree needs {self.needed:,}",
                 next="write the store again",
             )
 

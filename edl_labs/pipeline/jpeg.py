@@ -75,13 +75,13 @@ def check_jpeg(data: bytes, *, sample: str = "the image") -> None:
                 raise BrokenSample(sample, f"the JPEG ends after {place:,} bytes without an image")
             return
         if marker == _SOI:
-            raise BrokenSample(sample, f"the JPEG is cut off: another one begins after {place - 2:,} bytes")
+            raise BrokenSample(sample, f"the JPEG is truncated: another one begins after {place - 2:,} bytes")
         if marker in _ALONE:
             continue
         scanned = scanned or marker == _SOS
         # A length of less than its own two bytes would go round for ever.
         place += max(2, int.from_bytes(data[place : place + 2], "big"))
-    raise BrokenSample(sample, f"the JPEG is cut off after {len(data):,} bytes: it has no end marker")
+    raise BrokenSample(sample, f"the JPEG is truncated after {len(data):,} bytes: it has no end marker")
 
 
 # Builds of libjpeg-turbo round and upsample differently; a wrong colour order or conversion is far beyond.
@@ -109,7 +109,7 @@ class Decoder:
             raise UsageError(
                 f"{self.name} has no scaled decoding here",
                 why=f"only {' and '.join(SCALING)} have it",
-                next="choose one of them, or decode in full and resize",
+                next="choose one of these, or decode the full image and resize it",
             )
         check_jpeg(data, sample=sample)
         return self._called(lambda: _DECODERS[self.name](data, at_least), sample)
@@ -179,7 +179,9 @@ def agreement(samples: Sequence[bytes], chosen: Mapping[str, Callable[..., Any]]
     chosen = decoders() if chosen is None else chosen
     if not chosen or not samples:
         raise UsageError(
-            "there is nothing to compare", why="it takes a decoder and an image", next="pip install 'edl-labs[data]'"
+            "there is nothing to compare",
+            why="a comparison needs a decoder and an image",
+            next="pip install 'edl-labs[data]'",
         )
     reference, first = next(iter(chosen.items()))
     wanted = [first(data, sample=f"sample {n}") for n, data in enumerate(samples)]

@@ -71,8 +71,8 @@ class LoaderModel(Value, Plottable):
         if not 0 <= self.waited_s <= self.worker_s:
             raise UsageError(
                 f"waited_s is {self.waited_s!r} of worker_s {self.worker_s!r}",
-                why="waiting is part of the time that a worker spends on a batch",
-                next="pass both in seconds a batch, waited_s from 0 to worker_s",
+                why="waiting is part of a worker's time per batch, so waited_s cannot exceed worker_s",
+                next="pass both in seconds per batch, with waited_s from 0 to worker_s",
             )
 
     def bounds(self, workers: int) -> dict[str, float]:
@@ -155,8 +155,8 @@ def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, wait
     if 1 not in rates or min(rates.values(), default=0) <= 0:
         raise UsageError(
             "the rate of a single process is missing, or a rate is not positive",
-            why="slowdowns are relative to the rate of a single process",
-            next="measure 1, 2, ... processes",
+            why="slowdowns are computed relative to the rate of a single process",
+            next="measure with 1, 2, ... processes",
         )
     pairs = [(min(n, cores) - 1, min(n, cores) * rates[1] / rate - 1) for n, rate in rates.items() if 1 < n <= cores]
     weight = sum(x * x for x, _ in pairs)
@@ -232,7 +232,7 @@ def _failed(failures: Any, children: Sequence[Any], limit_s: float) -> EdlError:
     return UsageError(
         "the work failed in a process of the contention measurement",
         why=f"the process ended with exit code {codes[0]}" if failures.empty() else failures.get(),
-        next="call the work once, alone, to see its error",
+        next="call the work once by itself in this process to see its error",
     )
 
 

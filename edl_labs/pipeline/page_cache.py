@@ -41,7 +41,7 @@ class CacheState(Value):
 
     def __str__(self) -> str:
         if not self.known:
-            return "page cache: this system cannot tell"
+            return "page cache: unknown on this system"
         return f"page cache: {self.word}, {percent(self.fraction)} of {byte_count(self.nbytes)} in memory"
 
 
@@ -88,8 +88,8 @@ def require_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
     raise UsageError(
         "these files cannot be made cold here",
         why=str(state)
-        + "; tmpfs and some network file systems keep the pages, and so does a process that has mapped the files",
-        next="put the files on a disk, end the process that maps them, or report the measurement as warm",
+        + "; tmpfs and some network file systems keep their pages in memory, as does a process that maps the files",
+        next="put the files on a disk, stop the process that maps them, or report the measurement as warm",
     )
 
 

@@ -31,7 +31,7 @@ def start_cost_s(method: str, *, imports: str = "torch", limit_s: float = 60.0) 
         raise UsageError(
             f"there is no start method {method!r} here",
             why=f"this system has {', '.join(multiprocessing.get_all_start_methods())}",
-            next="choose one of them",
+            next="choose one of these",
         )
     for module in imports.split(","):
         __import__(module)
@@ -45,7 +45,7 @@ def start_cost_s(method: str, *, imports: str = "torch", limit_s: float = 60.0) 
         child.kill()
         raise UsageError(
             f"a worker did not start with {method}",
-            why=f"it failed, or did not end within {limit_s:g} s (exit code {child.exitcode})",
+            why=f"it failed, or did not finish within {limit_s:g} s (exit code {child.exitcode})",
             next="run the same code in a separate script to see the worker's error",
         )
     return float(queue.get() - begin)
@@ -92,7 +92,7 @@ def main_dataset(method: str, *, limit_s: float = 60.0) -> MainOutcome:
     try:
         done = subprocess.run(words, input=_IN_MAIN, capture_output=True, text=True, timeout=limit_s)
     except subprocess.TimeoutExpired:
-        return MainOutcome(method, False, f"it did not end within {limit_s:g} s")
+        return MainOutcome(method, False, f"it did not finish within {limit_s:g} s")
     lines = [line for line in done.stderr.splitlines() if "Error" in line]
     works = done.stdout.strip() == "42"
     return MainOutcome(method, works, "" if works else (lines[-1] if lines else done.stderr[-200:]))
@@ -142,7 +142,7 @@ def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> Seed
     if source not in ("shared", "worker", "sample"):
         raise UsageError(
             f"{source!r} is not a source of random numbers",
-            why="there are shared, worker and sample",
+            why="the sources are shared, worker and sample",
             next="choose one",
         )
     epochs = []
@@ -184,7 +184,7 @@ def private_growth_bytes(items: Sequence[Any], *, limit_s: float = 60.0) -> int:
     child.join(limit_s)
     if child.exitcode != 0:
         child.kill()
-        raise UsageError("the worker did not end", why=f"its limit was {limit_s:g} s", next="pass fewer items")
+        raise UsageError("the worker did not finish", why=f"the limit was {limit_s:g} s", next="pass fewer items")
     return max(0, int(queue.get()))
 
 
@@ -209,8 +209,8 @@ class SharedMemory(Value):
         return None if self.free_bytes is None else self.needed_bytes <= self.free_bytes
 
     def __str__(self) -> str:
-        room = "unknown room" if self.free_bytes is None else f"{byte_count(self.free_bytes)} free"
-        return f"the queue holds up to {byte_count(self.needed_bytes)} of shared memory, {room}"
+        room = "the free space is unknown" if self.free_bytes is None else f"{byte_count(self.free_bytes)} free"
+        return f"the queue needs up to {byte_count(self.needed_bytes)} of shared memory; {room}"
 
 
 @checked_arguments()
@@ -221,7 +221,9 @@ def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> Share
     """
     if batch_bytes < 0 or workers < 0 or prefetch < 1:
         raise UsageError(
-            "sizes cannot be negative", why="the numbers describe the queue of a loader", next="pass bytes and workers"
+            "sizes cannot be negative",
+            why="they describe the queue of a loader",
+            next="pass sizes in bytes and numbers of workers that are 0 or more",
         )
     needed = batch_bytes * (workers * (prefetch + 1) + 1) if workers else 0
     usage = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None

@@ -89,7 +89,7 @@ class Store:
         except Exception as error:
             raise BrokenSample(self._name(count + 1), f"{type(error).__name__}: {error}") from error
         if count + 1 < len(self):
-            raise BrokenSample(self._name(count + 1), f"the files end after {count + 1} samples of {len(self)}")
+            raise BrokenSample(self._name(count + 1), f"the files end after {count + 1} of {len(self)} samples")
 
     def close(self) -> None:
         """Close what is open; the store opens it again when it is used."""
@@ -125,7 +125,9 @@ class Store:
             number = -1
         if not 0 <= number < len(self):
             raise UsageError(
-                f"there is no sample {sample!r}", why=f"the store has {len(self)}", next="use a number from 0"
+                f"there is no sample {sample!r}",
+                why=f"the store has {len(self)}",
+                next="use a number from 0 to {len(self) - 1}",
             )
         return number
 
@@ -135,9 +137,9 @@ class Store:
     def _checked(self, sample: int, payload: bytes, *, verify: bool) -> bytes:
         if sample >= len(self) or len(payload) != self.sizes[sample]:
             wanted = self.sizes[sample] if sample < len(self) else 0
-            raise BrokenSample(self._name(sample), f"it has {len(payload):,} bytes, {wanted:,} were written")
+            raise BrokenSample(self._name(sample), f"it has {len(payload):,} bytes, but {wanted:,} were written")
         if verify and zlib.crc32(payload) != self._sums[sample]:
-            raise BrokenSample(self._name(sample), "its bytes have changed: the checksum does not hold")
+            raise BrokenSample(self._name(sample), "its bytes have changed: the checksum does not match")
         return payload
 
 
@@ -152,17 +154,21 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
 
     folder = Path(folder)
     if format not in FORMATS:
-        raise UsageError(f"there is no format {format!r}", why=f"there are {', '.join(FORMATS)}", next="choose one")
+        raise UsageError(
+            f"there is no format {format!r}", why=f"the formats are {', '.join(FORMATS)}", next="choose one of these"
+        )
     if not len(data):
         raise UsageError(
-            "an empty data set cannot be written", why="it holds no samples", next="make one with at least one"
+            "an empty data set cannot be written",
+            why="it contains no samples",
+            next="create a data set with at least one sample",
         )
     for sample, payload in enumerate(data.samples):
         if format == "tar" and len(payload) > shard_bytes:
             raise UsageError(
-                f"sample {sample} of {len(payload):,} bytes does not fit a shard of {shard_bytes:,}",
-                why="a sample cannot be split over shards",
-                next="raise shard_bytes, or make the sample smaller",
+                f"sample {sample} of {len(payload):,} bytes does not fit into a shard of {shard_bytes:,} bytes",
+                why="a sample cannot be split across shards",
+                next="increase shard_bytes, or make the sample smaller",
             )
     if folder.exists() and _whole(data, folder, format):
         return Store(folder)
@@ -197,8 +203,8 @@ def _whole(data: DataSet, folder: Path, format: str) -> bool:
     if (meta["format"], meta["checksum"]) != (format, data.checksum):
         raise UsageError(
             f"{folder} already contains something else",
-            why=f"it is a {meta['format']} store, but it holds other data",
-            next="choose another folder, or delete that one",
+            why=f"it is a {meta['format']} store, but it contains different data",
+            next="choose another folder, or delete this one",
         )
     try:
         # Stores of earlier versions do not say how their files were.
@@ -238,11 +244,11 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         if meta["format"] in FORMATS and len(meta["sizes"]) == len(meta["crc32"]) > 0 and meta["kind"]:
             return dict(meta)
-        problem = "its index names no known format or no samples"
+        problem = "its index names an unknown format, or no samples"
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise UsageError(
         f"{folder} does not contain a store",
         why=problem,
-        next="write(data, folder, format=...) makes one in a new folder",
+        next="create one in a new folder with write(data, folder, format=...)",
     )

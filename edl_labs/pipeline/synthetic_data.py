@@ -56,7 +56,9 @@ def as_array(payload: bytes, kind: str) -> np.ndarray:
     import numpy as np
 
     if kind not in ("tokens", "table"):
-        raise UsageError(f"a sample of kind {kind!r} is not an array", why="it is compressed", next="decode it first")
+        raise UsageError(
+            f"a sample of kind {kind!r} is not an array", why="its bytes are compressed", next="decode it first"
+        )
     return np.frombuffer(payload, dtype=np.int32 if kind == "tokens" else np.float32)
 
 
@@ -93,9 +95,9 @@ def token_set(
     """Token sequences of lognormal lengths, between 1 and `longest`; tokens are drawn as frequent words are (Zipf)."""
     if not (0 < median_length <= longest and 0 <= sigma <= 5):
         raise UsageError(
-            f"a median of {median_length} with a sigma of {sigma}",
-            why=f"lengths lie from 1 to {longest}",
-            next="try median_length=90, sigma=0.7",
+            f"lengths cannot have a median of {median_length} and a sigma of {sigma}",
+            why=f"the median must be above 0 and at most {longest}, and sigma must be 0 to 5",
+            next="try median_length=90 and sigma=0.7",
         )
     name = f"tokens-{count}-m{median_length:g}-d{sigma:g}-l{longest}-s{seed}"
     return _cached("tokens", name, count, folder, lambda: _tokens(count, median_length, sigma, longest, seed))

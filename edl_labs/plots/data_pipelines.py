@@ -69,7 +69,7 @@ def draw_ladder(axes: Axes, ladder: Ladder) -> Axes:
         )
     axes.plot([rung.cumulative_s for rung in ladder.rungs], places, "o-", color=GREEN, label="all up to here")
     axes.set_yticks(places, names)
-    axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"time a sample (page cache {ladder.cache})")
+    axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"time per sample (page cache {ladder.cache})")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     axes.barh([0], [0], label="in a worker, alone", **_rung_look("worker"))
     if any(rung.where == "main" for rung in ladder.rungs):
@@ -135,7 +135,7 @@ def draw_decoders(axes: Axes, ranks: DecoderRanks) -> Axes:
         axes.plot([0, 1], ends, style, marker=MARKS[number % len(MARKS)], color=colour)
     for side, rank, rate in ((0, "alone_rank", "alone_per_s"), (1, "loader_rank", "loader_per_s")):
         _column_labels(axes, ranks, side=side, rank=rank, rate=rate)
-    axes.set_xticks([0, 1], ["one thread alone", f"DataLoader, {ranks.workers} workers"])
+    axes.set_xticks([0, 1], ["a single thread", f"DataLoader, {ranks.workers} workers"])
     axes.set(xlim=(-0.75, 1.75), ylabel="share of the fastest in its column")
     axes.yaxis.set_major_formatter(lambda value, _: percent(value))
     return axes
@@ -176,7 +176,10 @@ def draw_frontier(axes: Axes, frontier: Frontier) -> Axes:
                 fontsize="x-small",
                 color=TEXT,
             )
-    axes.set(xlabel="randomness within batches (1: as random batches)", ylabel="padding, share of computed tokens")
+    axes.set(
+        xlabel="randomness within batches (1: same as random batches)",
+        ylabel="padding as a share of the computed tokens",
+    )
     axes.set_xlim(-0.05, 1.2)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]), top=1.2 * max(p.waste.fraction for p in frontier.points) + 0.01)
     axes.yaxis.set_major_formatter(lambda value, _: percent(value))

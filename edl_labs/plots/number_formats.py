@@ -133,7 +133,7 @@ def draw_memory(axes: Axes, recipes: Mapping[str, ParameterBytes]) -> Axes:
     for part, colour, hatch in parts:
         axes.barh(0, 0, color=colour, hatch=hatch, edgecolor=HATCHING, label=part)
     axes.set_yticks(range(len(recipes)), list(recipes))
-    axes.set(xlabel="bytes a parameter", title="what a parameter costs on each GPU")
+    axes.set(xlabel="bytes per parameter", title="memory per parameter on each GPU")
     axes.legend(labelcolor=TEXT, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.invert_yaxis()
     return dress(axes)

@@ -39,7 +39,7 @@ def draw_prediction(axes: Axes, prediction: Any, *, title: str | None = None) ->
 
 
 def draw_machines(comparison: Any, *, title: str | None = None) -> Figure:
-    """A `MachineComparison`: samples a second with intervals, memory against the card's, and cost where it is known."""
+    """A `MachineComparison`: samples per second with intervals, memory against the card's, and cost if known."""
     found = comparison.predictions
     has_prices = any(one.cost_per_million for one in found)
     figure, panels = subplots(1, 3 if has_prices else 2, figsize=(11 if has_prices else 8.5, 0.5 * len(found) + 1.8))
@@ -55,9 +55,9 @@ def draw_machines(comparison: Any, *, title: str | None = None) -> Figure:
         memory.barh(place, one.memory_bytes / 1e9, color="none", edgecolor=TEXT, linewidth=1)
         memory.barh(place, one.peak_bytes / 1e9, color=shade, hatch=hatch, edgecolor=ON_COLOUR, linewidth=0)
         memory.annotate(f" {byte_count(one.peak_bytes)}", (one.peak_bytes / 1e9, place), va="center", fontsize=8)
-    unit = "samples a second" if found[0].batch else "steps a second"
+    unit = "samples per second" if found[0].batch else "steps per second"
     speed.set(yticks=places, yticklabels=[one.machine for one in found], xlabel=f"{unit}, 80 % interval")
-    memory.set(yticks=places, yticklabels=[], xlabel="peak of memory's GB (outline: the card)")
+    memory.set(yticks=places, yticklabels=[], xlabel="peak memory in GB (outline: memory of the GPU)")
     for name in dict.fromkeys(one.limiter for one in found):
         colour, hatch = _LIMITS[name]
         speed.barh(-1, 0, color=colour, hatch=hatch, edgecolor=HATCHING, label=name)

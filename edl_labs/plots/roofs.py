@@ -105,7 +105,7 @@ def _roofs(machine: Machine, shown: Sequence[Placed], dtypes: Sequence[str] | No
         raise UsageError(
             f"{machine.name} has no ceiling for {', '.join(missing)}" if missing else "there is no dtype to draw",
             why=f"{machine.name} has {', '.join(machine.matmul)}",
-            next="leave dtypes out, or name some of these",
+            next="omit dtypes, or name some of these",
         )
     return {dtype: machine.matmul[dtype].rate for dtype in wanted}
 

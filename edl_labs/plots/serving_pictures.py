@@ -41,7 +41,7 @@ def draw_load_curve(axes: Axes, curve: Any, *, title: str = "", limit_s: float |
     )  # fmt: skip
     if limit_s is not None:
         axes.axhline(limit_s, color=RED, linestyle="--", linewidth=1, label=f"limit {seconds(limit_s)}")
-    axes.set(xlabel="answers a second", ylabel="latency", yscale="log", title=title or "Latency against throughput")
+    axes.set(xlabel="answers per second", ylabel="latency", yscale="log", title=title or "Latency against throughput")
     axes.set(xlim=(0, None))
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(lambda value, _: seconds(value))
@@ -62,7 +62,9 @@ def draw_pool(axes: Axes, run: Any, *, title: str = "") -> Axes:
     axes.fill_between(times, filled, top, facecolor=ORANGE, hatch="//", label="held, empty", **look)
     axes.axhline(run.machine.blocks, color=TEXT, linewidth=1, linestyle=":", label="pool")
     axes.set(ylim=(0, 1.3 * run.machine.blocks), ylabel="blocks", xlabel="time")
-    axes.set_title(f"{title + ': ' if title else ''}{percent(run.filled_share, digits=2)} of the held cache is filled")
+    axes.set_title(
+        f"{title + ': ' if title else ''}{percent(run.filled_share, digits=2)} of the allocated cache is filled"
+    )
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     axes.legend(frameon=False, labelcolor=TEXT, ncols=4, loc="upper left", fontsize="small")
     return dress(axes)
@@ -99,7 +101,11 @@ def draw_requests(axes: Axes, run: Any, *, title: str = "") -> Axes:
     axes.legend(
         handles=[*handles, *marks], frameon=False, labelcolor=TEXT, ncols=4, loc="upper right", fontsize="small"
     )
-    told = f"p99 of the first word {seconds(run.time_to_first_token_s(0.99))}" if not run.unfinished else "not all end"
+    told = (
+        f"p99 of the time to the first word: {seconds(run.time_to_first_token_s(0.99))}"
+        if not run.unfinished
+        else "not all requests finish"
+    )
     axes.set(ylim=(len(shown) - 0.4, -0.6), ylabel="request", xlabel="time", xlim=(0, None))
     axes.set_title(f"{title + ': ' if title else ''}{told}")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))

@@ -49,9 +49,9 @@ def draw_bytes(axes: Axes, moved: Mapping[str, float], least: Mapping[str, float
     names = list(moved)
     if set(names) != set(least):
         raise UsageError(
-            f"bytes are moved of {', '.join(names)}, and the least is known of {', '.join(least)}",
+            f"the bytes moved are given for {', '.join(names)}, but the minimum is given for {', '.join(least)}",
             why="each tensor is drawn with both numbers",
-            next="give both mappings the same names",
+            next="use the same names in both mappings",
         )
     rows = range(len(names))
     axes.barh([row - _ROW_HEIGHT / 2 for row in rows], list(moved.values()), _ROW_HEIGHT, color=BLUE, label="moved")

@@ -250,7 +250,7 @@ def draw_diagnosis(diagnosis: Diagnosis) -> Figure:
     draw_shares(grid[0][1], diagnosis.attribution, title=f"{diagnosis.verdict}: shares of wall time")
     if diagnosis.attribution.on_device:
         draw_queue_depth(
-            grid[1][0], analysed, title="launch queue in the same step: at 0 the device waits for the host"
+            grid[1][0], analysed, title="launch queue in the same step (at 0, the device waits for the host)"
         )
     else:
         draw_gains(grid[1][0], diagnosis)
@@ -268,7 +268,7 @@ def draw_gains(axes: Axes, diagnosis: Diagnosis, *, title: str = "") -> Axes:
         axes.plot([ablation.after_s] * len(places), places, "D", color=TEXT, label="tried")
     axes.axvline(diagnosis.attribution.wall_s, color=TEXT, linestyle=":")
     axes.set(yticks=range(len(gains)), yticklabels=[f"no {gain.cause}" for gain in gains])
-    axes.set_title(title or "a step without each cause; dotted: as traced")
+    axes.set_title(title or "time of a step without each cause (dotted: as traced)")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     return dress(axes)
 

@@ -33,8 +33,8 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
         (_banks if one.is_shared else _lines)(axes, row, one)
     has_lines, has_banks = (any(one.is_shared == shared for one in shown) for shared in (False, True))
     for name, colour, hatch, is_there in (
-        ("bytes used, of each sector as high as their share", BLUE, "", has_lines),
-        ("moved, not used", ORANGE, "//", any(one.sectors > one.least_sectors for one in shown)),
+        ("bytes used (height: their share of each sector)", BLUE, "", has_lines),
+        ("bytes moved but not used", ORANGE, "//", any(one.sectors > one.least_sectors for one in shown)),
         ("requested bank", BLUE, "", has_banks and not has_lines),
         ("bank conflict", RED, "xx", any(one.wavefronts > one.least_wavefronts for one in shown)),
     ):
@@ -43,10 +43,10 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
         axes.barh([0], [0], color=colour, hatch=hatch, edgecolor=HATCHING, label=name)
     axes.set(yticks=range(len(shown)), yticklabels=[_label(one) for one in shown], ylim=(len(shown) - 0.4, -0.6))
     axes.set(xlim=(0, _PLACES), xticks=range(0, _PLACES + 1, 8))
-    lines, banks = "lines of 128 bytes that are touched", "banks"
+    lines, banks = "accessed lines of 128 bytes", "banks"
     both = f"rows of global memory: {lines}; rows of shared memory: {banks}"
     axes.set_xlabel(both if has_lines and has_banks else f"{banks} of shared memory" if has_banks else lines)
-    axes.set_title(title or f"What warp {warp} of block {block} asks of memory")
+    axes.set_title(title or f"Memory requests of warp {warp} of block {block}")
     look: dict[str, Any] = {"ncols": 3, "fontsize": "small", "frameon": False, "labelcolor": TEXT}
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), **look)
     return dress(axes)

@@ -65,7 +65,7 @@ def _sane(seconds: float, what: str) -> float:
     if not 1e-7 < seconds < 60:
         raise EdlError(
             f"{what} took {seconds:.3g} s, which is impossible",
-            why="the clock did not wait for the GPU, or another program was using it",
+            why="either the clock did not wait for the GPU, or another program was using the GPU",
             next="stop other programs that use the GPU, and calibrate again",
         )
     return seconds
@@ -78,7 +78,8 @@ def _cuda_bench() -> Bench:
         raise EdlError(
             "there is no CUDA GPU here to calibrate",
             why="the figures of a card are measured on the GPU itself",
-            next="run `edl-labs calibrate --out card.json` on the machine with the GPU, and give predict_step its file",
+            next="run `edl-labs calibrate --out card.json` on the machine with the GPU, and pass this file to "
+            "predict_step",
         )
     return CudaBench(torch)
 

@@ -199,9 +199,9 @@ class Efficiencies:
             table, _, key = name.partition(".")
             if table not in known:
                 raise UsageError(
-                    f"no efficiency is called {name!r}",
+                    f"there is no efficiency {name!r}",
                     why=f"there are {', '.join(sorted(known))}",
-                    next="use one of these",
+                    next="use one of these names",
                 )
             if key:
                 plain[table] = _frozen(**{**dict(plain.get(table) or getattr(self, table)), key: value})  # type: ignore

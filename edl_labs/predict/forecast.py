@@ -111,8 +111,8 @@ class Prediction(Value, Plottable):
         if self.source is None:
             raise UsageError(
                 "this prediction has no timeline",
-                why="it was read from JSON, which contains only the results",
-                next="predict the step again, or write its timeline too",
+                why="it was loaded from JSON, which contains only the results",
+                next="predict the step again, or save its timeline as well",
             )
         return self.source.timeline()
 
@@ -126,9 +126,9 @@ class Prediction(Value, Plottable):
         """
         if self.source is None or self.source.again is None:
             raise UsageError(
-                "This prediction cannot be asked what_if().",
-                why="It was read from JSON or came from another process, without the model.",
-                next="Call predict_step(model, example, …) again",
+                "This prediction has no what_if().",
+                why="It was loaded from JSON or received from another process, and does not contain the model.",
+                next="Call predict_step(model, example, …) again.",
             )
         changes = {"batch": batch, "dtype": dtype, "compiled": compiled, "checkpoint": checkpoint}
         changes |= {"machine": machine, "cluster": gpus}
@@ -178,7 +178,9 @@ class Prediction(Value, Plottable):
             "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]) for row in rows
         ]
         if self.unknown:
-            lines.append(f"no time is known for {', '.join(self.unknown)}: the step takes longer than the others alone")
+            lines.append(
+                f"the time of {', '.join(self.unknown)} is unknown, so the step takes longer than the sum of the others"
+            )
         lines += [f"measured: {', '.join(self.measured) or 'nothing'}; assumed: {', '.join(self.assumed)}", *self.notes]
         return "\n".join(lines)
 

@@ -63,13 +63,13 @@ class KernelTimer:
         floor_s = self.card.kernel_floor_s or e.kernel_s
         seconds = (body + floor_s) * kernel.calls
         if floor_s > body:
-            return KernelTime(seconds, "launch", "shorter than a kernel's own start and end")
+            return KernelTime(seconds, "launch", "it is shorter than the time to start and end a kernel")
         if compute_s > memory_s:
             return KernelTime(seconds, "compute", reason)
         size = f"{kernel.moved_bytes / 1e6:.3g} MB"
         if kernel.product is not None or kernel.attention is not None:
-            return KernelTime(seconds, "memory", f"{size} take longer than the product")
-        return KernelTime(seconds, "memory", f"{size} through memory, {kernel.kind}")
+            return KernelTime(seconds, "memory", f"moving {size} takes longer than the product")
+        return KernelTime(seconds, "memory", f"{size} of memory traffic, {kernel.kind}")
 
     def rate(self, dtype: str) -> tuple[float, str]:
         """FLOP/s that large products in `dtype` hold, and on which unit."""
@@ -101,15 +101,15 @@ class KernelTimer:
             # Narrow loads feed so many multiply-adds an SM and clock, whatever its tensor cores could do: a third of an
             # A100's, all that a GeForce card does.
             share *= min(1.0, e.misaligned * _FED_RATE / min(_FED_RATE, self.card.tensor_fma or _FED_RATE))
-            why.append("rows off 16 bytes")
+            why.append("rows are not aligned to 16 bytes")
         fed = min(1024, self.card.tensor_fma or 1024) if unit == "tensor" else _CUDA_RATE
         tiles = _tiled(batch, m, n, k, unit == "tensor", self.card.sm_count, e.prologue, fed)
         useful = 2.0 * product.batch * product.m * product.n * product.k
         seconds = tiles.padded_flops / (rate * share)
-        split = f", k in {tiles.split} parts" if tiles.split > 1 else ""
+        split = f", k split into {tiles.split} parts" if tiles.split > 1 else ""
         why.append(
             f"{kernel.dtype} on {unit} cores, tiles of {tiles.m} × {tiles.n}{split}: "
-            f"{100 * useful / tiles.padded_flops:.0f} % of them is work"
+            f"{100 * useful / tiles.padded_flops:.0f} % of them is useful work"
         )
         return seconds + tiles.split_bytes / (self.card.stream_byte_per_s(e) * e.l2_speedup), "; ".join(
             filter(None, why)
@@ -121,7 +121,7 @@ class KernelTimer:
         if unit == "cuda":
             share *= e.conv_fp32 / e.conv
             if product.taps == 9 and not product.strided and product.groups == 1:
-                return share * e.winograd, "3 × 3 by Winograd's algorithm"
+                return share * e.winograd, "3 × 3 with Winograd's algorithm"
             return share, ""
         if dtype == "tf32":
             share *= e.tf32_conv
@@ -170,7 +170,7 @@ class KernelTimer:
             share *= e.attention_back
         if attention.dim < 64:
             share *= attention.dim / 64
-        return kernel.flops / (rate * share), f"fused attention at {100 * share:.0f} % of what products reach"
+        return kernel.flops / (rate * share), f"fused attention at {100 * share:.0f} % of the rate of matrix products"
 
 
 def _sustained(card: MachineCard, e: Efficiencies, dtype: str) -> tuple[float, str]:

@@ -96,15 +96,15 @@ def predict_launch(
     if not launches:
         raise UsageError(
             "There is no launch to predict.",
-            why="A prediction needs a kernel's record.",
+            why="A prediction needs the record of a kernel launch.",
             next="Call predict_launch(kernel[grid](...), machine='H100')",
         )
     empty = [one.kernel for one in launches if not one.programs]
     if empty:
         raise UsageError(
             f"The grid of {empty[0]} has no program.",
-            why="A launch without a program does nothing.",
-            next="Launch it with a grid of one program or more",
+            why="A launch without programs does nothing.",
+            next="Launch it with a grid of at least one program",
         )
     card = MachineCard.of(machine)
     timer = KernelTimer(card, efficiencies or Efficiencies())
@@ -137,10 +137,14 @@ def _predicted(launch: LaunchRecord, timer: KernelTimer) -> LaunchPrediction:
     high_s = max(high_s, together(compute_s, missed_s, e.overlap) + start_s)
     limits = [
         (compute_s, "compute", f"{counted(launch.programs, 'program')} on {card.sm_count} SMs, {unit} cores"),
-        (memory_s, "memory", f"{byte_count(once)}, each sector once{_few(drawn)}"),
-        (cache_s, "L2 cache", f"{byte_count(touched)} in sectors, {touched / max(needed, 1):.3g} times what is needed"),
+        (memory_s, "memory", f"{byte_count(once)}, counting each sector once{_few(drawn)}"),
+        (
+            cache_s,
+            "L2 cache",
+            f"{byte_count(touched)} of sectors, {touched / max(needed, 1):.3g} times the bytes needed",
+        ),
         (waiting_s - compute_s, "latency", rounds),
-        (start_s, "launch", "shorter than a kernel's own start and end"),
+        (start_s, "launch", "it is shorter than the time to start and end a kernel"),
     ]
     _, limiter, reason = max(limits)
     return LaunchPrediction(
@@ -150,7 +154,7 @@ def _predicted(launch: LaunchRecord, timer: KernelTimer) -> LaunchPrediction:
 
 
 def _few(drawn: float) -> str:
-    return f"; too few programs draw {percent(drawn)} of the rate" if drawn < 1 else ""
+    return f"; with so few programs, only {percent(drawn)} of the rate is reached" if drawn < 1 else ""
 
 
 def _stream_byte_per_s(card: MachineCard, efficiencies: Efficiencies) -> float:
@@ -180,7 +184,7 @@ def _rounds_s(launch: LaunchRecord, timer: KernelTimer, compute_s: float) -> tup
     held = max(launch.live_bytes, _REGISTERS_BYTES // _PROGRAMS_AT_ONCE)
     at_once = max(1, _REGISTERS_BYTES // held)
     rounds = max(1.0, launch.programs / (sm_count * at_once))
-    said = f"{rounds:.3g} rounds of programs, {at_once} at once on an SM"
+    said = f"{rounds:.3g} rounds of programs, {at_once} at a time per SM"
     own_s, dots = compute_s / launch.waves(sm_count), launch.dots / launch.programs
     mean_s = _ROUND_S + _DOT_S * dots + own_s
     # Factors of a product lie in shared memory, and it is added up in place: half of what is live is in registers.
@@ -188,11 +192,14 @@ def _rounds_s(launch: LaunchRecord, timer: KernelTimer, compute_s: float) -> tup
     if launch.live_bytes > held_most:
         accesses = launch.moved_bytes / launch.programs / (_THREADS * _ACCESS_BYTES)
         mean_s += (1 - held_most / launch.live_bytes) * accesses * _WAIT_S
-        said = f"a program holds {launch.live_bytes:,} B, its registers {held_most:,} B: accesses wait for each other"
+        said = (
+            f"a program needs {launch.live_bytes:,} B, but has registers for {held_most:,} B, so its accesses wait "
+            "for each other"
+        )
     # The program with the most products may be the last to begin.
     most_s = _ROUND_S + _DOT_S * launch.most_dots + own_s * launch.most_dots / dots if dots else 0.0
     if most_s > rounds * mean_s:
-        said = f"one program waits for {launch.most_dots} products, the mean is {dots:.3g}"
+        said = f"one program computes {launch.most_dots} products, and the mean is {dots:.3g}"
     return max(rounds * mean_s, most_s), said
 
 

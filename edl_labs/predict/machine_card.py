@@ -57,7 +57,7 @@ class MachineCard(Value):
         if not isinstance(machine, Accelerator):
             raise UsageError(
                 f"a {type(machine).__name__} is not a machine",
-                why="a prediction needs the figures of a GPU",
+                why="a prediction needs the specifications of a GPU",
                 next='use a name such as "H100", or pass a MachineCard',
             )
         peaks = tuple(

@@ -36,7 +36,7 @@ class MachineComparison(Value):
         """The fastest that fits; 'inconclusive' names the machines whose intervals leave that open."""
         fitting = [one for one in self.predictions if one.fits != "no"]
         if not fitting:
-            return "the step fits on none of them"
+            return "the step does not fit on any of these machines"
         fastest = min(fitting, key=lambda one: one.step_s)
         rivals = [one.machine for one in fitting if one is not fastest and not self.is_faster(fastest, one)]
         text = f"{fastest.machine} is the fastest"
@@ -45,7 +45,7 @@ class MachineComparison(Value):
         priced = [one for one in fitting if one.cost_per_million]
         if priced:
             cheapest = min(priced, key=lambda one: one.cost_per_million)
-            text += f"; {cheapest.machine} costs least, {cheapest.cost_per_million:,.2f} a million samples"
+            text += f"; {cheapest.machine} costs least, {cheapest.cost_per_million:,.2f} per million samples"
         unsure = [one.machine for one in self.predictions if one.fits == "unsure"]
         return text + (f"; it may not fit on {', '.join(unsure)}" if unsure else "")
 
@@ -64,7 +64,7 @@ class MachineComparison(Value):
         return f"{self.predictions[0].model}: {self.verdict}"
 
     def __repr__(self) -> str:
-        rows = [("machine", "step", "80 % interval", "samples/s", "limited by", "memory", "fits", "a million costs")]
+        rows = [("machine", "step", "80 % interval", "samples/s", "limited by", "memory", "fits", "cost per million")]
         for one in self.predictions:
             cost = f"{one.cost_per_million:,.2f}" if one.cost_per_million else "–"
             memory = f"{byte_count(one.peak_bytes)} of {byte_count(one.memory_bytes)}"
@@ -99,9 +99,9 @@ def compare_machines(
         cards.append(MachineCard.of(card, price_per_hour=float(price)))
     if not cards:
         raise UsageError(
-            "machines must name at least one GPU, got an empty list.",
-            why="The step is predicted once for each of them.",
-            next='Pass some, such as ["T4", "A100-80GB", "H100"].',
+            "machines= must name at least one GPU, got an empty list.",
+            why="The step is predicted once for each GPU.",
+            next='Pass GPUs, such as ["T4", "A100-80GB", "H100"].',
         )
     first = predict_step(step_or_model, example, cards[0], **options)
     return MachineComparison((first, *(first.what_if(machine=card) for card in cards[1:])))

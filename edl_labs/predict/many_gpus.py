@@ -67,10 +67,10 @@ class ParallelLayout:
             strange = sorted(set(given) - known)
             if strange or "gpus" not in given:
                 raise UsageError(
-                    f"a cluster is not described by {strange[0]!r}"
+                    f"a cluster has no field {strange[0]!r}"
                     if strange
-                    else "a cluster needs its number of gpus",
-                    why=f"there are {', '.join(sorted(known))}",
+                    else "a cluster needs the field gpus, its number of GPUs",
+                    why=f"its fields are {', '.join(sorted(known))}",
                     next='use cluster={"gpus": 8, "zero": 3}',
                 )
             spread = cls(**given)
@@ -85,8 +85,8 @@ class ParallelLayout:
         if not whole or dp * spread.tp * spread.pp != spread.gpus or not 0 <= spread.zero <= 3:
             raise UsageError(
                 f"{spread.gpus} GPUs are not {dp} × {spread.tp} × {spread.pp}",
-                why="gpus = dp × tp × pp, and zero is 0 to 3",
-                next="change one of them",
+                why="gpus must equal dp × tp × pp, and zero must be 0 to 3",
+                next="change one of these numbers",
             )
         return dataclasses.replace(spread, dp=dp)
 

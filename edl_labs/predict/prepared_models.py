@@ -88,9 +88,9 @@ def made_optimizer(model: torch.nn.Module, wanted: Any) -> torch.optim.Optimizer
     make = OPTIMIZERS.get(wanted) if isinstance(wanted, str) else wanted
     if not callable(make):
         raise UsageError(
-            f"no optimizer is called {str(wanted)[:40]!r}",
+            f"there is no optimizer {str(wanted)[:40]!r}",
             why="the optimizer's memory traffic is part of the step",
-            next=f"use one of {', '.join(OPTIMIZERS)}, or pass an optimizer or a function that makes one",
+            next=f"use one of {', '.join(OPTIMIZERS)}, or pass an optimizer, or a function that creates one",
         )
     return make(trained)
 
@@ -133,15 +133,15 @@ def checkpointed(model: torch.nn.Module, semantics: CudaSemantics, way: bool | s
     if way not in CHECKPOINTS:
         raise UsageError(
             f"nothing is checkpointed {str(way)[:40]!r}",
-            why="what is recomputed changes both time and memory",
+            why="the choice of what is recomputed changes both time and memory",
             next=f"use checkpoint=True, or one of {', '.join(repr(one) for one in CHECKPOINTS if one is not True)}",
         )
     blocks = repeated_blocks(model)
     if not blocks:
         raise UsageError(
-            f"{type(model).__name__} has no stack of equal blocks to checkpoint",
-            why="checkpointing keeps the input of each block, and this model does not show what a block is",
-            next="use torch.utils.checkpoint in the model itself, and predict that",
+            f"{type(model).__name__} has no stack of equal blocks that could be checkpointed",
+            why="checkpointing keeps only the input of each block, but this model does not show what a block is",
+            next="use torch.utils.checkpoint in the model itself, and predict this model",
         )
     blocks = blocks[:: 2 if way == "half" else 1]
     for block in blocks:

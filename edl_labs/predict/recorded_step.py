@@ -89,7 +89,7 @@ def record_step(
         amp = f" (or 'amp_{meant}' for autocast)" if meant in ("fp16", "bf16") else ""
         raise UsageError(
             f"there is no dtype {str(dtype)[:40]!r} here",
-            why="a step's dtype selects weights, autocast or TF32 for products",
+            why="the dtype of a step selects its weights, autocast, or TF32 for matrix products",
             next=f"say {meant!r}{amp}" if meant else f"say one of {', '.join(DTYPES)}",
         )
     for place in (on_meta, as_fake):
@@ -249,7 +249,7 @@ def _recording(
         raise EdlError(
             f"{type(model).__name__} does no work on the GPU for this example",
             why="it has no operation that computes or moves values, or its tensors are empty",
-            next="pass the model that does the work, and an example with at least one sample",
+            next="pass a model that does some work, and an example with at least one sample",
         )
     history = timeline(found, 0, len(found.operations))
     at, held = max(history, key=lambda state: state[1].total())
@@ -282,7 +282,7 @@ def _is_empty(given: Any) -> bool:
 def _notes(model: torch.nn.Module) -> list[str]:
     """What a reader has to know of this model beside the figures."""
     loops = sorted({type(one).__name__ for one in model.modules() if isinstance(one, torch.nn.RNNBase)})
-    text = "taken token by token, an operation at a time; cuDNN joins them, and can be ten times as fast"
+    text = "predicted token by token, one operation at a time; cuDNN fuses them, and can be ten times as fast"
     return [f"{', '.join(loops)}: {text}"] if loops else []
 
 
@@ -323,18 +323,19 @@ def _explained(model: Any, error: Exception) -> EdlError:
     values = any(word in f"{kind} {text}" for word in ("DataDependent", "GuardOn", "_local_scalar_dense", "nonzero"))
     if values:
         return EdlError(
-            f"{name} reads tensor values while it runs, but a prediction has no values",
+            f"{name} reads tensor values while it runs, but a prediction has no tensor values",
             why=f"{kind}: {text}",
-            next="predict the part without `.item()`, `if x > 0` or `nonzero`, or give it a fixed shape there",
+            next="predict only the part without `.item()`, `if x > 0` or `nonzero`, or use a fixed shape there",
         )
     if "numpy" in text:
         return EdlError(
             f"{name} leaves torch while it runs, so it cannot be predicted",
             why=f"{kind}: {text}",
-            next="predict the part before or after that call, or use torch's own functions instead",
+            next="predict only the part before or after this call, or use torch's own functions instead",
         )
     return EdlError(
         f"{name} cannot be run on this example",
         why=f"{kind}: {text}",
-        next="pass an example that model(*example) takes (a dict for keywords); try model(*example) itself first",
+        next="pass an example that model(*example) accepts (a dict for keyword arguments); try model(*example) "
+        "yourself first",
     )

@@ -57,7 +57,7 @@ class _Asked:
 
 
 @checked_arguments(
-    step_or_model="Pass an nn.Module, or a function that does one step, and an example of its input.",
+    step_or_model="Pass an nn.Module, or a function that runs one step, and an example of its input.",
     dtype="Pass dtype='amp_bf16', or one of fp32, tf32, amp_fp16, fp16 and bf16.",
 )
 def predict_step(
@@ -213,8 +213,8 @@ def _with_batch(asked: _Asked, batch: int) -> Any:
     if not isinstance(batch, int) or batch < 1 or old is None:
         raise UsageError(
             f"the batch cannot become {batch!r}",
-            why="a batch is a whole number, at least 1, and the first dimension of the example's tensors",
-            next="pass a number, or an example whose tensors begin with the batch",
+            why="a batch is a whole number of at least 1, and must be the first dimension of the example's tensors",
+            next="pass such a number, or an example whose tensors have the batch as their first dimension",
         )
 
     def resized(one: torch.Tensor) -> torch.Tensor:
@@ -273,8 +273,12 @@ def _dearest(
 
 def _assumed(card: MachineCard) -> tuple[str, ...]:
     known = " ".join(card.measured)
-    figures = {"products": "rates of products", "stream": "memory's rate", "kernel floor": "start of kernels"}
-    figures["host"] = "the host's cost of an operation"
+    figures = {
+        "products": "rates of products",
+        "stream": "memory bandwidth",
+        "kernel floor": "the start-up time of kernels",
+    }
+    figures["host"] = "the host's time per operation"
     return tuple(text for word, text in figures.items() if word not in known)
 
 

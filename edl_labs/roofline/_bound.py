@@ -64,7 +64,7 @@ class Bound(Value):
         return f"memory ({self.level})" if self.limiter == "memory" else self.limiter
 
     def __str__(self) -> str:
-        text = f"{seconds(self.time_s)} at least, limited by {self.where}"
+        text = f"at least {seconds(self.time_s)}, limited by {self.where}"
         if self.fraction_of_light is None:
             return text
         return f"{text}; took {seconds(self.measured_s or 0.0)}, {self.fraction_of_light:.3g} of the speed of light"
@@ -161,18 +161,22 @@ def find_limiter(
     steps = list(_intensity_steps(machine, work, found))
     if parallel_items is not None:
         enough = parallel_items >= machine.units
-        steps.append(f"{parallel_items} independent pieces {'fill' if enough else 'leave idle some of'} the units")
+        steps.append(
+            f"{parallel_items} independent pieces {'keep all units busy' if enough else 'leave some units idle'}"
+        )
         limiter = limiter if enough else "latency"
     if found.limiter == "latency":
         limiter = "latency"
-        steps.append(f"the smallest operation takes {seconds(machine.latency_s)}, this one {seconds(found.light_s)}")
+        steps.append(
+            f"the smallest operation takes {seconds(machine.latency_s)}, and this one {seconds(found.light_s)}"
+        )
     return LimiterReport(limiter, intensity, ridge, parallel_items, machine.units, tuple(steps), found)
 
 
 def _intensity_steps(machine: Machine, work: Work, found: Bound) -> tuple[str, str]:
     has, name = f"{machine.name}: {machine.units} units", work.name or "the work"
     if not work.total_flops:
-        return has, f"{name}: no arithmetic, bytes of {found.level} alone"
+        return has, f"{name}: no arithmetic, only bytes of {found.level}"
     flops, share = _busiest(machine, work)[1], ""
     if flops < work.total_flops and work.moved_bytes:
         # The other unit works at the same time: its FLOPs do not keep this one busy.
@@ -180,7 +184,7 @@ def _intensity_steps(machine: Machine, work: Work, found: Bound) -> tuple[str, s
     side = "above" if found.compute_s >= found.memory_s else "below"
     return (
         f"{has}, {found.ridge_flop_per_byte:.4g} FLOP per byte of {found.level} in {work.dtype}",
-        f"{name}: {found.intensity_flop_per_byte:.4g} FLOP/B{share}, {side} that",
+        f"{name}: {found.intensity_flop_per_byte:.4g} FLOP/B{share}, which is {side} that",
     )
 
 
@@ -206,20 +210,21 @@ def _check_machine_and_work(machine: Any, work: Any) -> None:
     if not isinstance(machine, Machine):
         raise UsageError(
             f"a {type(machine).__name__} is not a Machine",
-            why="a bound needs a machine's ceilings",
+            why="a bound needs the ceilings of a machine",
             next="use ceilings(), Machine.of('H200') or Machine.simple(...)",
         )
     if not isinstance(work, Work):
         raise UsageError(
             f"a {type(work).__name__} is not a Work",
             why="a bound needs FLOPs, bytes and a dtype",
-            next="use edl_labs.roofline.work, or Work(contraction_flops, other_flops, moved_bytes, dtype)",
+            next="use the functions of edl_labs.roofline.work, or Work(contraction_flops, other_flops, moved_bytes, "
+            "dtype)",
         )
     if work.unknown_products:
         raise EdlError(
             f"unknown contractions: {', '.join(work.unknown_products[:5])}",
-            why="these operators may multiply matrices and were not counted; a bound without them is too short",
-            next="add their FLOPs by hand: dataclasses.replace(work, contraction_flops=..., unknown_products=())",
+            why="these operators may multiply matrices but were not counted, so the bound would be too low",
+            next="add their FLOPs yourself: dataclasses.replace(work, contraction_flops=..., unknown_products=())",
         )
 
 

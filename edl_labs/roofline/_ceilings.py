@@ -100,7 +100,7 @@ def _wanted(kind: str, dtypes: Iterable[object] | None) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(dtype_name(dtype) for dtype in dtypes))
     if not chosen:
         raise UsageError(
-            "no dtype to measure",
+            "there is no dtype to measure",
             why="a roofline needs at least one compute ceiling",
             next="pass dtypes=['fp32'], or omit dtypes",
         )
@@ -210,9 +210,10 @@ def _cut_short(told: list[tuple[str, float]], largest_bytes: int) -> dict[str, s
     wanted = _far_beyond(told)
     if largest_bytes >= wanted:
         return {}
-    why = "a quick run" if is_quick() else "half of the free memory stays free"
+    why = "this was a quick run" if is_quick() else "half of the free memory is left free"
     return {
-        CUT_SHORT: f"sweep cut short at {byte_count(largest_bytes)} of {byte_count(wanted)} ({why}): caches may help"
+        CUT_SHORT: f"sweep cut short at {byte_count(largest_bytes)} of {byte_count(wanted)} ({why}), so caches may "
+        "have helped"
     }
 
 
@@ -273,10 +274,14 @@ def _settings(stamp: Device, refused: Mapping[str, str]) -> dict[str, str]:
     stated = {"sparsity": "dense: no 2:4 sparsity", "data": "random normal values"}
     if stamp.kind == "cuda":
         matmul: Any = torch.backends.cuda.matmul
-        stated["fp32"] = "TF32 off; TF32 is a ceiling of its own"
+        stated["fp32"] = "TF32 is off, and has a separate ceiling"
         stated["fp16 reduced-precision reduction"] = str(matmul.allow_fp16_reduced_precision_reduction)
         stated["bf16 reduced-precision reduction"] = str(matmul.allow_bf16_reduced_precision_reduction)
-        stated["vector"] = "from the datasheet" if stamp.hardware_key else "unknown device: the peak of matrix products"
+        stated["vector"] = (
+            "from the datasheet"
+            if stamp.hardware_key
+            else "unknown device, so shares are relative to the measured peak of matrix products"
+        )
     else:
         stated["threads"] = str(stamp.threads)
     return {**stated, **{f"{dtype} left out": why for dtype, why in refused.items()}}

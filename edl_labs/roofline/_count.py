@@ -97,7 +97,7 @@ class Count(Value, Plottable):
         """The 'forward' or the 'backward' rows alone."""
         if direction not in ("forward", "backward"):
             raise UsageError(
-                f"no direction is called {direction!r}",
+                f"there is no direction {direction!r}",
                 why="a step has two directions",
                 next="use 'forward' or 'backward'",
             )
@@ -127,8 +127,8 @@ class Count(Value, Plottable):
 
     def __str__(self) -> str:
         text = (
-            f"{si(self.contraction_flops, 'FLOP')} of contractions, {si(self.other_flops, 'FLOP')} of others, "
-            f"{byte_count(self.moved_bytes)} moved ({byte_count(self.fused_bytes)} if all were fused)"
+            f"{si(self.contraction_flops, 'FLOP')} in contractions, {si(self.other_flops, 'FLOP')} in other operators, "
+            f"{byte_count(self.moved_bytes)} moved ({byte_count(self.fused_bytes)} if everything were fused)"
         )
         if self.unknown_products:
             text += f"; contractions unknown for {', '.join(self.unknown_products)}"

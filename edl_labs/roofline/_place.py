@@ -96,8 +96,10 @@ class Placed(Value):
     def words(self) -> str:
         """Where the point stands, in a sentence."""
         text = f"{self.point.name}: {percent(min(self.fraction_of_light, 1.0), digits=2)} of the speed of light"
-        text += f", limited by {self.bound.where}; {seconds(self.point.time_s)} of which {seconds(self.bound.time_s)}"
-        return f"{text} are needed"
+        text += (
+            f", limited by {self.bound.where}; took {seconds(self.point.time_s)}, of which {seconds(self.bound.time_s)}"
+        )
+        return f"{text} is the bound"
 
 
 @checked_arguments()
@@ -121,7 +123,7 @@ def you_are_here(placed: Iterable[Placed]) -> str:
     """In words: the points that lose most time, and what limits each."""
     ranked = sorted(placed, key=lambda one: -one.lost_s)
     if not ranked:
-        return "nothing was measured yet"
+        return "nothing has been measured yet"
     lost = sum(one.lost_s for one in ranked)
     where = f"{seconds(lost)} could be gained in total" if lost else "at the speed of light"
     lines = [f"you are here: {where}"]
@@ -153,12 +155,12 @@ def _what_is_in_doubt(machine: Machine, point: Point, found: Bound) -> str:
     """In words, the roof or the count; a remembered card is dropped only where the roof is in doubt."""
     excess = _excess(point, found)
     if excess > _HIDDEN_AT_MOST or _above_datasheet(machine, point):
-        return f"it is the count or the clock that is in doubt, by {excess:.3g} times: the remembered card stands"
+        return f"the FLOP count or the clock is wrong, by a factor of {excess:.3g}; the saved machine card is kept"
     from edl_labs.roofline._ceilings import forget
 
     if not forget(machine):
-        return "the roof is in doubt as much as the count"
-    return "the roof is in doubt: its remembered card was dropped, and the next ceilings() measures anew"
+        return "either the roof or the FLOP count may be wrong"
+    return "the roof may be wrong: its saved machine card was dropped, and the next ceilings() measures again"
 
 
 def _excess(point: Point, found: Bound) -> float:
@@ -193,13 +195,14 @@ def _broken(machine: Machine, point: Point, found: Bound) -> _Broken:
     if point.device is not None and machine.stamp is not None and point.device != machine.name:
         return _Broken(
             "wrong device",
-            f"it was timed on {point.device}, the roof is that of {machine.name}",
+            f"it was timed on {point.device}, but the roof is that of {machine.name}",
             "measure ceilings() on the device that ran it",
         )
     if doubt > DOUBTFUL:
         return _Broken(
             "roof in doubt",
-            f"the roof itself is known to ± {percent(doubt, digits=2)} only: the machine was busy when it was measured",
+            f"the roof itself is known only to ± {percent(doubt, digits=2)}, because the machine was busy when it was "
+            "measured",
             "measure ceilings(refresh=True) on a quiet machine, and place the point again",
             explained=False,
         )
@@ -214,15 +217,16 @@ def _broken_compute(machine: Machine, point: Point, found: Bound) -> _Broken:
     if "conv" in f"{point.name} {point.work.name}".lower() and found.compute_s < 4 * point.time_s:
         return _Broken(
             "fewer FLOPs",
-            f"{rate} of direct arithmetic, above the peak of {peak}: a Winograd-like or FFT algorithm does fewer FLOPs "
+            f"{rate} of direct arithmetic, above the peak of {peak}: a Winograd-like or FFT algorithm needs fewer "
+            "FLOPs "
             "than the formula counts",
-            "count the FLOPs of that algorithm, or time it with another one",
+            "count the FLOPs of that algorithm, or time a different algorithm",
         )
     if faster:
         return _Broken(
             "wrong dtype",
-            f"{rate} is above the {point.work.dtype} peak of {peak}, and possible in {', '.join(faster)}",
-            "say the dtype that it ran in (TF32 and autocast change it), or measure the ceilings again",
+            f"{rate} is above the {point.work.dtype} peak of {peak}, but possible in {', '.join(faster)}",
+            "name the dtype in which it ran (TF32 and autocast change it), or measure the ceilings again",
             explained=_excess(point, found) > _HIDDEN_AT_MOST,
         )
     return _Broken(
@@ -242,23 +246,24 @@ def _broken_memory(machine: Machine, point: Point, found: Bound) -> _Broken:
         return _Broken(
             "read against copy",
             f"{byte_rate(point.byte_per_s)} is above {memory.name}'s {point.pattern} rate of {byte_rate(slope.rate)}, "
-            f"not above its {quicker[0]} rate",
+            f"but not above its {quicker[0]} rate",
             f"compare it with pattern={quicker[0]!r}, which is what it does",
         )
     hidden = machine.unmeasured_for(point.work.moved_bytes)
     if hidden:
         return _Broken(
             "cache-resident",
-            f"its {byte_count(point.work.moved_bytes)} fit in {hidden}, which was not measured here: repeated calls "
-            f"never went to {found.level}",
-            "measure it cold, or take more data than the caches hold",
+            f"its {byte_count(point.work.moved_bytes)} fit in {hidden}, which was not measured here, so repeated calls "
+            f"did not reach {found.level}",
+            "measure it with cold caches, or use more data than fits in the caches",
         )
     resident = _resident(machine, point, found.level)
     if resident is not None:
         return _Broken(
             "cache-resident",
-            f"its {byte_count(point.work.moved_bytes)} fit in {resident}: repeated calls never went to {found.level}",
-            f"place it under that roof, Point(..., level={resident!r}), or measure it cold",
+            f"its {byte_count(point.work.moved_bytes)} fit in {resident}, so repeated calls did not reach "
+            f"{found.level}",
+            f"place it under that roof with Point(..., level={resident!r}), or measure it with cold caches",
         )
     return _Broken(
         "fewer bytes or wrong device",

@@ -39,7 +39,9 @@ def quantization(m: int, n: int, k: int, *, tile: tuple[int, ...], sms: int, til
     check_sizes(m=m, n=n, k=k, sms=sms, tiles_per_sm=tiles_per_sm)
     if len(tile) not in (2, 3):
         raise UsageError(
-            f"a tile of {len(tile)} sizes", why="a tile spans m and n, and k if you like", next="pass tile=(256, 128)"
+            f"a tile cannot have {len(tile)} sizes",
+            why="a tile has a size in m and in n, and optionally in k",
+            next="pass tile=(256, 128)",
         )
     check_sizes(tile_m=tile[0], tile_n=tile[1], tile_k=tile[-1])
     rows, columns = -(-m // tile[0]), -(-n // tile[1])

@@ -37,7 +37,7 @@ class Ceiling(Value):
             object.__setattr__(self, "high", self.rate)
         if not self.low <= self.rate <= self.high:
             raise UsageError(
-                f"a ceiling of {self.rate:g} between {self.low:g} and {self.high:g}",
+                f"a ceiling cannot be {self.rate:g} with an interval from {self.low:g} to {self.high:g}",
                 why="the interval must contain the rate",
                 next="pass low <= rate <= high",
             )
@@ -61,7 +61,7 @@ class MemoryLevel(Value):
         if unknown or not self.bandwidth:
             raise UsageError(
                 f"memory {self.name!r} has rates for {sorted(self.bandwidth) or 'nothing'}",
-                why=f"access patterns are {', '.join(PATTERNS)}",
+                why=f"the access patterns are {', '.join(PATTERNS)}",
                 next="pass a Ceiling for at least one of them",
             )
 
@@ -182,7 +182,7 @@ class Machine(Value):
         if str(name) in self.unmeasured:
             raise UsageError(
                 f"{name} of {self.name} was not measured",
-                why=self.settings.get(str(name), "this machine does not say"),
+                why=self.settings.get(str(name), "this machine does not say why"),
                 next=f"use one of {', '.join(level.name for level in self.levels)}",
             )
         raise UsageError(

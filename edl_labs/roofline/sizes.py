@@ -13,7 +13,9 @@ def pair(name: str, value: int | tuple[int, int], *, least: int = 1) -> tuple[in
     both = (value, value) if isinstance(value, int) else tuple(value)
     if len(both) != 2:
         raise UsageError(
-            f"{name} is {value!r}", why="the size has a height and a width", next="pass one number, or two"
+            f"{name} is {value!r}",
+            why="this size consists of a height and a width",
+            next="pass one number or two numbers",
         )
     for size in both:
         check_size(name, size, least=least)
@@ -32,7 +34,7 @@ def check_size(name: str, size: object, *, least: int = 1) -> None:
     if isinstance(size, bool) or not whole or int(size) < least:  # type: ignore[call-overload]
         raise UsageError(
             f"{name} is {repr(size)[:40]}",
-            why=f"a size is a whole number, at least {least}",
+            why=f"a size must be a whole number of at least {least}",
             next=f"pass {name} as a number of elements",
         )
 
@@ -43,7 +45,7 @@ def check_amount(name: str, value: object) -> None:
     if not number or not 0 <= value < math.inf:  # type: ignore[operator]
         raise UsageError(
             f"{name} is {repr(value)[:40]}",
-            why="an amount of work is a finite number, not negative",
+            why="an amount of work must be a finite number, and not negative",
             next="count FLOPs and bytes from the shapes, or use the functions of edl_labs.roofline.work",
         )
 
@@ -54,6 +56,6 @@ def check_rate(name: str, value: object) -> None:
     if not number or not 0 < value < math.inf:  # type: ignore[operator]
         raise UsageError(
             f"{name} is {repr(value)[:40]}",
-            why="a rate or a time is a positive, finite number",
+            why="a rate or a time must be a positive, finite number",
             next=f"pass {name} in SI units, such as 300e9 for 300 GB/s",
         )

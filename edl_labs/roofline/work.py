@@ -74,8 +74,8 @@ class Work(Value):
         if self.dtype != other.dtype:
             raise UsageError(
                 f"{self.dtype} work and {other.dtype} work cannot be added",
-                why="each dtype has a ceiling of its own",
-                next="compute the bound of each and add the times",
+                why="each dtype has its own ceiling",
+                next="compute the bound of each one and add the times",
             )
         return dataclasses.replace(
             self,
@@ -111,7 +111,9 @@ def total(works: Iterable[Work], *, name: str = "") -> Work:
     """The sum of works of one dtype; UsageError for an empty sum, or where dtypes differ."""
     listed = list(works)
     if not listed:
-        raise UsageError("an empty sum of work", why="an empty sum has no dtype", next="pass at least one Work")
+        raise UsageError(
+            "cannot add up an empty list of work", why="an empty sum has no dtype", next="pass at least one Work"
+        )
     summed = listed[0]
     for work in listed[1:]:
         summed = summed + work
@@ -125,7 +127,9 @@ def count_tiles(*launches: LaunchRecord) -> Work:
     """
     if not launches:
         raise UsageError(
-            "no launch to count", why="work needs a kernel's record", next="count_tiles(kernel[grid](...))"
+            "there is no launch to count",
+            why="counting needs the record of a kernel launch",
+            next="count_tiles(kernel[grid](...))",
         )
     works = [Work(one.dot_flops, one.other_flops, one.moved_bytes, one.dtype, one.kernel) for one in launches]
     return total(works)
@@ -198,7 +202,7 @@ def conv2d(
     check_sizes(batch=batch, in_channels=in_channels, out_channels=out_channels, groups=groups)
     if in_channels % groups or out_channels % groups:
         raise UsageError(
-            f"{in_channels} to {out_channels} channels in {groups} groups",
+            f"cannot split {in_channels} input and {out_channels} output channels into {groups} groups",
             why="each group must have the same number of channels",
             next="choose a number of groups that divides both",
         )
@@ -230,7 +234,7 @@ def pooling(
     taps = math.prod(pair("kernel", kernel))
     per_output = {"max": taps - 1, "mean": taps}.get(kind)
     if per_output is None:
-        raise UsageError(f"no pooling is called {kind!r}", why="there are two kinds", next="use 'max' or 'mean'")
+        raise UsageError(f"there is no pooling {kind!r}", why="there are two kinds", next="use 'max' or 'mean'")
     out_height, out_width = window_outputs(height, width, kernel=kernel, stride=stride, padding=padding)
     outputs, inputs = batch * channels * out_height * out_width, batch * channels * height * width
     return Work(0, per_output * outputs, item_bytes(dtype) * (inputs + outputs), dtype_name(dtype), f"{kind} pooling")
@@ -264,7 +268,7 @@ def reduction(elements: int, *, outputs: int = 1, dtype: object = "fp32") -> Wor
         raise UsageError(
             f"{elements} values cannot be reduced to {outputs}",
             why="a reduction must return fewer values than it reads",
-            next="swap the two",
+            next="swap the two numbers",
         )
     return Work(0, elements, item_bytes(dtype) * (elements + outputs), dtype_name(dtype), "reduction")
 
@@ -286,7 +290,7 @@ def norm(
     check_sizes(rows=rows, features=features)
     if kind not in NORMS:
         raise UsageError(
-            f"no norm is called {kind!r}", why="there are three kinds", next="use 'layer', 'rms' or 'batch'"
+            f"there is no norm {kind!r}", why="there are three kinds", next="use 'layer', 'rms' or 'batch'"
         )
     cost, statistics, vectors = NORMS[kind]
     elements = rows * features
@@ -376,7 +380,7 @@ def window_outputs(
         found.append((size + 2 * pad - spread * (taps - 1) - 1) // step + 1)
     if min(found) < 1:
         raise UsageError(
-            f"a window of {kernel} does not fit on {height} × {width}",
+            f"a window of {kernel} does not fit into an image of {height} × {width}",
             why="the output would be empty",
             next="pass a larger image, more padding or a smaller kernel",
         )

@@ -34,7 +34,7 @@ def doubts(before: OwnTrace, after: OwnTrace) -> list[str]:
     if before.flop_per_step and hides_operators(after.trace):
         hidden = 1 - (after.flop_per_step or 0.0) / before.flop_per_step
         if hidden > SAME_FLOP:
-            found.append(f"after: {percent(hidden, digits=2)} of the products are hidden inside generated code or graphs")
+            found.append(f"after: {percent(hidden, digits=2)} of the products are inside generated code or graphs")
     alike = likeness(noise_of(before), noise_of(after))
     if alike > COPIED:
         found.append(f"the trace after the change has the same noise as the one before (correlation {alike:.2f})")

@@ -14,7 +14,7 @@ MAX_LEAVES, MAX_ACTIONS = 1 << 16, 400_000
 
 
 class BinTree:
-    """Empty bins of one capacity, and a tree in which every node knows the most room of any bin below it.
+    """Empty bins of one capacity, and a tree whose nodes store the largest free room of all bins below them.
 
     Node 1 is the root, node n has the children 2n and 2n + 1, and bin i is node `leaves` + i. Looking at a node and
     putting something into a bin are all there is to do; both are kept in `program`.
@@ -40,7 +40,7 @@ class BinTree:
         self._recorded: list[list[int]] = []
 
     def room(self, node: int) -> int:
-        """The most room of any bin below `node`: one comparison."""
+        """The largest free room of any bin below `node`; this counts as one comparison."""
         if type(node) is not int or not 0 < node < 2 * self.leaves:
             raise UsageError(
                 f"the tree has no node {node!r}",
@@ -51,7 +51,7 @@ class BinTree:
         return self._room[node]
 
     def put(self, place: int, length: int) -> None:
-        """Put something of `length` into bin `place`; the nodes above it know at once."""
+        """Put something of `length` into bin `place`, and update the nodes above it."""
         if type(place) is not int or not 0 <= place < self.leaves or type(length) is not int or length < 0:
             raise UsageError(
                 f"cannot put a length of {length!r} into bin {place!r}",

@@ -6,19 +6,19 @@ from edl_labs.errors import EdlError
 
 
 class VirtualGPUError(EdlError):
-    """A program does to a VirtualGPU what a GPU could not do, or would answer with an error."""
+    """A program asks a VirtualGPU for something that a real GPU could not do, or would refuse with an error."""
 
 
 class ReplayError(EdlError):
-    """What claims to be a recorded program is not one: malformed, too large, or impossible on any machine."""
+    """This is not a recorded program: it is malformed, too large, or impossible on any machine."""
 
 
 class ProgramChanged(ReplayError):
-    """A recorded program has other objects, sizes, durations or kernels than the case that it belongs to."""
+    """The objects, sizes, durations or kernels of a recorded program differ from those of its case."""
 
 
 class ReplayDisagreement(ReplayError):
-    """A recorded reading is not the one that its program gives."""
+    """A recorded value differs from the one that replaying the program gives."""
 
     def __init__(self, *, index: int, operation: str, recorded: object, replayed: object) -> None:
         super().__init__(
@@ -41,20 +41,20 @@ def shown(value: object) -> str:
 
 
 class VirtualWorkersError(EdlError):
-    """A program asks a VirtualWorkers for what no loader, disk or clock could do."""
+    """A program asks a VirtualWorkers for something that no loader, disk or clock could do."""
 
 
 class VirtualMemoryError(EdlError):
-    """A step asks a VirtualTape or a VirtualAllocator for something missing, or for too much memory."""
+    """A step asks a VirtualTape or a VirtualAllocator for something that is missing, or for too much memory."""
 
 
 class VirtualClusterError(EdlError):
-    """A program asks a VirtualCluster for what no cluster could do, or would answer with an error."""
+    """A program asks a VirtualCluster for something that no cluster could do, or would refuse with an error."""
 
 
 class VirtualWarpError(EdlError):
-    """A kernel asks a VirtualWarp for what no thread, warp or block could do, or would be answered with an error."""
+    """A kernel asks a VirtualWarp for something that no thread, warp or block could do."""
 
 
 class VirtualServerError(EdlError):
-    """A policy asks a VirtualServer for what no server could do: a request that has not come, a block that is taken."""
+    """A policy asks a VirtualServer for something impossible, such as a request that has not arrived."""

@@ -27,17 +27,17 @@ class VirtualClock:
 
     @property
     def name(self) -> str:
-        """Which modelled machine this is the clock of."""
+        """The modelled machine to which this clock belongs."""
         return f"virtual {self.gpu.machine.name}"
 
     @property
     def resolution_s(self) -> float:
-        """The step of the readings."""
+        """The resolution of the readings."""
         return float(self.gpu.machine.clock_resolution_s)
 
     @property
     def read_cost_s(self) -> float:
-        """What one reading takes of the host's time."""
+        """The host time that one reading takes."""
         return float(self.gpu.machine.clock_read_cost_s)
 
     def now_s(self) -> float:
@@ -45,5 +45,5 @@ class VirtualClock:
         return self.gpu.now_s()
 
     def synchronize(self) -> None:
-        """Keep the host until the device has drained."""
+        """Make the host wait until the device has finished all its work."""
         self.gpu.synchronize()

@@ -124,15 +124,15 @@ class OperationKind:
         return {**self.required, **self.optional}
 
     def unknown(self, entry: Mapping[Any, Any]) -> list[Any]:
-        """Keys that are no field of this kind."""
+        """Keys that are not fields of this kind."""
         return [key for key in entry if type(key) is not str or (key != "op" and key not in self.checks)]
 
     def missing(self, entry: Mapping[str, Any]) -> list[str]:
-        """Fields that it must have and has not."""
+        """Fields that it must have but does not have."""
         return [name for name in self.required if name not in entry]
 
     def wrong(self, entry: Mapping[str, Any]) -> list[str]:
-        """Fields whose value cannot be; `entry` has no unknown ones."""
+        """Fields whose value is not valid; `entry` has no unknown ones."""
         return [name for name, value in entry.items() if name != "op" and not self.checks[name](value)]
 
 
@@ -184,7 +184,7 @@ class Program:
         return cast(Entry, entry)
 
     def listed(self, program: object) -> list[Any]:
-        """A program that is a list, of whatever; ReplayError for anything else."""
+        """A program that is a list, with any contents; ReplayError for anything else."""
         if type(program) is list:
             return program
         raise ReplayError(

@@ -1,4 +1,4 @@
-"""Checked quantities: what a caller may say in seconds, bytes, FLOPs and names."""
+"""Checked quantities: seconds, bytes, FLOPs and names that a caller may pass."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_a_registered_presenter_shows_a_value_and_an_unknown_way_is_refused() ->
     register_presenter("text for a test", "builtins:repr")
 
     assert repr(WHOLE) == present("text for a test", WHOLE)
-    with pytest.raises(UsageError, match="nothing here makes a smell"):
+    with pytest.raises(UsageError, match="no presenter creates a smell"):
         present("smell", WHOLE)
 
 

@@ -60,7 +60,7 @@ def _flushes() -> bool:
 
 
 class Diverged(Detector):
-    """Calls compute with infinities or NaN that were not there at first."""
+    """Calls compute with infinities or NaN that were not present in the first call."""
 
     kind = "diverged"
     what = "the values have become infinite or NaN"

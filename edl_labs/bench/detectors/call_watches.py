@@ -110,7 +110,7 @@ def is_compiled(items: list[Any]) -> bool:
 
 
 def reserved_bytes(torch: Any) -> int:
-    """Device memory that torch's allocator holds."""
+    """The device memory that torch's allocator has reserved."""
     return int(torch.cuda.memory_reserved()) if torch is not None and torch.cuda.is_initialized() else 0
 
 

@@ -64,7 +64,7 @@ class GradientsAccumulate(Detector):
 
 
 class AllocatorGrowing(Detector):
-    """Each call takes memory that it does not give back."""
+    """Each call allocates memory that it does not free."""
 
     kind = "allocator_growing"
     what = "memory still grows with each call"

@@ -170,7 +170,7 @@ class Detection:
 
     @property
     def so_far(self) -> tuple[Mistake, ...]:
-        """The mistakes found until now."""
+        """The mistakes found so far."""
         return tuple(self._found.values())
 
     def _ask(self, question: Callable[[Detector], str]) -> None:

@@ -21,7 +21,7 @@ _NOTHING = object()
 
 
 class ConstantInputs(Detector):
-    """The inputs hold one value throughout."""
+    """All values of the inputs are the same."""
 
     kind = "constant_inputs"
     what = "the inputs are constant: {detail}"
@@ -115,7 +115,7 @@ def _constant(value: Any) -> str:
 
 
 class LazyResult(Detector):
-    """What is returned is a promise or a recipe."""
+    """The returned object has not been computed yet."""
 
     kind = "lazy_result"
     what = "the result has not been computed yet when the call returns"
@@ -129,7 +129,7 @@ class LazyResult(Detector):
 
 
 class ResultUnused(Detector):
-    """A value is computed and dropped."""
+    """A value is computed but not used."""
 
     kind = "result_unused"
     what = "nothing uses the result"

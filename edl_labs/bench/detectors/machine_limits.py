@@ -35,7 +35,7 @@ _BANDWIDTH = ("bandwidth_byte_per_s", "memory_bandwidth_byte_per_s", "byte_per_s
 
 
 class ClockLow(Detector):
-    """Heat, power or a setting holds the processor's clock down."""
+    """Heat, power or a setting limits the processor's clock."""
 
     kind = "clock_low"
     what = "the processor runs below its nominal clock"
@@ -75,7 +75,7 @@ def allowed_cores() -> float:
 
 
 class CacheResident(Detector):
-    """The same data is served by the cache in each call."""
+    """Each call reads the same data from the cache."""
 
     kind = "cache_resident"
     what = "the inputs stay in the cache from call to call"
@@ -136,7 +136,7 @@ def resident(runner: Runner, plan: BlockPlan, *, call_bytes: int, pool_bytes: in
 
 
 class FasterThanLight(Detector):
-    """The time is below what the stated work takes on the stated machine."""
+    """The time is shorter than the stated work can take on the stated machine."""
 
     kind = "faster_than_light"
     what = "this is faster than the machine can be"

@@ -169,7 +169,7 @@ def _another(value: Any) -> Any:
 
 
 class SortedAlready(Detector):
-    """Data is sorted that is in order before the call."""
+    """The call sorts data that is already sorted."""
 
     kind = "sorted_already"
     what = "the data is already sorted before the call"
@@ -265,7 +265,7 @@ def in_order(item: Any) -> bool:
 
 
 class UsedUp(Detector):
-    """Later calls find nothing to do."""
+    """Later calls have nothing left to do."""
 
     kind = "used_up"
     what = "the first call uses up something that all calls share"

@@ -77,7 +77,7 @@ class Prints(_SideEffect):
 
 
 class LoadsCode(_SideEffect):
-    """The function loads a module anew."""
+    """The function loads a module again."""
 
     kind = "loads_code"
     what = "each call loads code"
@@ -116,7 +116,7 @@ class SettingsChanged(_SideEffect):
 
 
 class PageCache(Detector):
-    """Files are read anew in each call, from memory."""
+    """Each call reads files again, but from the page cache."""
 
     kind = "page_cache"
     what = "each call reads a file that is in the page cache"

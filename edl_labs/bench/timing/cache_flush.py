@@ -25,7 +25,7 @@ def llc_bytes(clock: Clock) -> int:
 
 
 def make_flush(clock: Clock) -> Callable[[], object]:
-    """A function that clears the last-level cache: it goes through more memory than fits there."""
+    """A function that clears the last-level cache by accessing more memory than fits into it."""
     gpu = virtual_gpu([clock])
     if gpu is not None:
         return _virtual_flush(gpu)

@@ -1,4 +1,4 @@
-"""The state of the processor under test: its clock, whether it is throttled, who else took it. Read only."""
+"""The state of the processor under test: its clock, throttling, and interruptions by other programs. Read only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARE = 0.2  # of what is left, less would be the odd ones out
 
 @dataclass(frozen=True)
 class State:
-    """One reading: the clock in Hz, the nominal clock, and whether heat or power holds it down."""
+    """One reading: the clock in Hz, the nominal clock, and whether heat or power limits it."""
 
     hz: float
     nominal_hz: float = 0.0
@@ -27,7 +27,7 @@ class Watch(Protocol):
     """Something that can tell the state of the processor under test."""
 
     def read(self) -> State | None:
-        """The state now, or None where it is unknown."""
+        """The current state, or None if it is unknown."""
 
 
 def moved(before: State | None, after: State | None) -> bool:
@@ -59,7 +59,7 @@ class NvmlWatch:
         )
 
     def read(self) -> State | None:
-        """The SM clock now; None where the driver does not tell."""
+        """The current SM clock; None if the driver does not report it."""
         try:
             hz = self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM) * 1e6
             reasons = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)

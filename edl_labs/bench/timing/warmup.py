@@ -139,7 +139,7 @@ def first_call_note(first: FirstCall | None, later_s: float, *, budget_s: float,
 
 
 def overrun_note(wall_s: float, *, budget_s: float, first_s: float) -> str:
-    """That measuring took longer than the budget and why, or ''."""
+    """A note that measuring took longer than the budget, and why, or ''."""
     if wall_s <= OVERRUN * budget_s:
         return ""
     long = first_s > (OVERRUN - 1) * budget_s

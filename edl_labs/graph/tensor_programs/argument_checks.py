@@ -27,47 +27,54 @@ def _need(is_right: object, what: str) -> None:
 def _loss_backward(args: list[Any], kwargs: dict[str, Any]) -> None:
     grad, logs, target, weight, reduction, ignored, total = args
     classes = logs.shape[-1]
-    _need(logs.dim() == 2 and target.shape == logs.shape[:1], "targets do not fit the probabilities")
-    _need(grad.shape == (target.shape if reduction == 0 else ()), "the gradient does not fit the loss")
-    _need(total.numel() == 1, "the sum of the weights is one number")
-    _need(weight is None or weight.shape == (classes,), "weights do not fit the classes")
+    _need(
+        logs.dim() == 2 and target.shape == logs.shape[:1], "the shape of the targets does not match the probabilities"
+    )
+    _need(grad.shape == (target.shape if reduction == 0 else ()), "the shape of the gradient does not match the loss")
+    _need(total.numel() == 1, "the sum of the weights must be a single number")
+    _need(weight is None or weight.shape == (classes,), "there must be one weight per class")
     _in_range(target[target != ignored], classes)
 
 
 def _embedding_backward(args: list[Any], kwargs: dict[str, Any]) -> None:
     grad, indices, rows = args[:3]
-    _need(grad.shape[:-1] == indices.shape, "the gradient does not fit the indices")
+    _need(grad.shape[:-1] == indices.shape, "the shape of the gradient does not match the indices")
     _in_range(indices, rows)
 
 
 def _norm_backward(args: list[Any], kwargs: dict[str, Any]) -> None:
     grad, x, shape = args[:3]
     rows = x.shape[: x.dim() - len(shape)].numel()
-    _need(grad.shape == x.shape and list(x.shape[x.dim() - len(shape) :]) == list(shape), "shapes do not fit")
-    _need(all(one.numel() == rows for one in args[_NORM_MEAN:_NORM_WEIGHT]), "one mean and deviation a row is needed")
+    _need(grad.shape == x.shape and list(x.shape[x.dim() - len(shape) :]) == list(shape), "the shapes do not match")
+    _need(
+        all(one.numel() == rows for one in args[_NORM_MEAN:_NORM_WEIGHT]), "each row needs one mean and one deviation"
+    )
     for one in args[_NORM_WEIGHT : _NORM_WEIGHT + 2]:
-        _need(one is None or list(one.shape) == list(shape), "the weight does not fit")
+        _need(one is None or list(one.shape) == list(shape), "the shape of the weight does not match")
 
 
 def _attention(args: list[Any], kwargs: dict[str, Any]) -> None:
     q, k, v = args[:3]
     _attended(q, k, v, kwargs.get("attn_mask"))
-    _need(not (args[3:4] and args[3]), "dropout is random")
+    _need(not (args[3:4] and args[3]), "dropout is random and cannot be played again")
 
 
 def _attention_backward(args: list[Any], kwargs: dict[str, Any]) -> None:
     grad, q, k, v, out, sums, dropout = args[:7]
     _attended(q, k, v, kwargs.get("attn_mask"))
-    _need(grad.shape == out.shape == q.shape and sums.numel() == q.shape[:3].numel(), "shapes do not fit")
-    _need(sums.dim() == 3 and sorted(sums.shape) == sorted(q.shape[:3]) and not dropout, "sums do not fit")
+    _need(grad.shape == out.shape == q.shape and sums.numel() == q.shape[:3].numel(), "the shapes do not match")
+    _need(
+        sums.dim() == 3 and sorted(sums.shape) == sorted(q.shape[:3]) and not dropout,
+        "the shape of the sums does not match",
+    )
 
 
 def _attended(q: Any, k: Any, v: Any, mask: Any) -> None:
-    _need(q.dim() == k.dim() == v.dim() == 4 and k.shape == v.shape, "attention needs four dimensions")
-    _need(q.shape[:2] == k.shape[:2] and q.shape[3] == k.shape[3], "queries do not fit keys")
-    _need(q.dtype == k.dtype == v.dtype, "types differ")
+    _need(q.dim() == k.dim() == v.dim() == 4 and k.shape == v.shape, "attention needs tensors with four dimensions")
+    _need(q.shape[:2] == k.shape[:2] and q.shape[3] == k.shape[3], "the shapes of queries and keys do not match")
+    _need(q.dtype == k.dtype == v.dtype, "the dtypes differ")
     if mask is not None:
-        _need(mask.shape[-2:] == (q.shape[2], k.shape[2]), "the mask does not fit")
+        _need(mask.shape[-2:] == (q.shape[2], k.shape[2]), "the shape of the mask does not match")
 
 
 def _fused(args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -75,11 +82,17 @@ def _fused(args: list[Any], kwargs: dict[str, Any]) -> None:
     for found in others:
         # States that an optimizer does not have are empty lists; counts of steps have one element.
         pairs = zip(parameters, found, strict=bool(found))
-        _need(all(b.shape == a.shape or b.numel() == 1 for a, b in pairs), "a state does not fit its parameter")
+        _need(
+            all(b.shape == a.shape or b.numel() == 1 for a, b in pairs),
+            "the shape of a state does not match its parameter",
+        )
 
 
 def _nonzero(args: list[Any], kwargs: dict[str, Any]) -> None:
-    _need(args[0].numel() * max(args[0].dim(), 1) <= _MOST_INDICES, "indices of so many elements need too much memory")
+    _need(
+        args[0].numel() * max(args[0].dim(), 1) <= _MOST_INDICES,
+        "indices for this number of elements need too much memory",
+    )
 
 
 def _masks(args: list[Any], kwargs: dict[str, Any]) -> None:

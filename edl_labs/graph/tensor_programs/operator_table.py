@@ -81,9 +81,9 @@ def operator(name: str) -> Any:
         if isinstance(found, torch._ops.OpOverload):
             return found
     raise ProgramError(
-        f"The operator {name[:60]!r} cannot be played again.",
+        f"The operator {name[:60]!r} cannot be replayed.",
         why=_refusal(name, packet),
-        next="write it with PyTorch's own functions for products, sums, elements and indices",
+        next="write it with PyTorch's own functions for products, sums, elementwise operations and indexing",
     )
 
 
@@ -91,12 +91,12 @@ def _refusal(name: str, packet: str) -> str:
     import torch
 
     if "::" in name:
-        return f"it is not one of PyTorch's own operators, but comes from {name.partition('::')[0][:60]!r}"
+        return f"it is not one of PyTorch's own operators; it comes from {name.partition('::')[0][:60]!r}"
     family: Any = getattr(torch.ops.aten, packet, None)
     overloads = [getattr(family, one) for one in family.overloads()] if hasattr(family, "overloads") else []
     if any(torch.Tag.nondeterministic_seeded in one.tags for one in overloads):
-        return "it draws random numbers, and another run draws others"
-    return "it is not among the operators that a program may hold"
+        return "it draws random numbers, which differ in every run"
+    return "it is not among the operators that a program may contain"
 
 
 def is_mutable(op: Any) -> bool:

@@ -88,9 +88,9 @@ class _Player:
         """The tensor of a number; ProgramError where none was made."""
         if number not in self._tensors:
             raise ProgramError(
-                "The program uses a tensor that no operator made.",
-                why=f"no tensor has the number {number} at this point",
-                next="run the cell again, then the check",
+                "The program uses a tensor that no operator created.",
+                why=f"there is no tensor with the number {number} at this point",
+                next="run the cell again, and then the check",
             )
         return self._tensors[number]
 
@@ -136,16 +136,16 @@ class _Player:
             raise ProgramError(
                 f"The operator {name} does not run on these inputs.",
                 why=first[:200],
-                next="shapes and types must depend on the arguments alone",
+                next="shapes and types must depend only on the arguments",
             ) from None
         if base_name(name) in UNFILLED:
             result.fill_(math.nan if result.is_floating_point() else 0)
         made = tensors_of(result)
         if len(made) != len(numbers):
             raise ProgramError(
-                f"The operator {name} gives {len(made)} tensors where {len(numbers)} were recorded.",
-                why="the number of its results depends on values",
-                next="make shapes depend on the arguments alone",
+                f"The operator {name} returned {len(made)} tensors, but {len(numbers)} were recorded.",
+                why="the number of its results depends on tensor values",
+                next="make shapes depend only on the arguments",
             )
         reads = frozenset(map(self.memory_of, given))
         is_kernel = self._count(op, args, kwargs, given, result, made)
@@ -188,7 +188,7 @@ class _Player:
             self._live += storage.nbytes()
             self.peak = max(self.peak, self._live)
             if self._live > MOST_LIVE_BYTES:
-                raise _too_large(f"{self._live / 2**20:.0f} MiB of tensors live at once")
+                raise _too_large(f"{self._live / 2**20:.0f} MiB of tensors are live at the same time")
         if owner in self._members and number not in self._members[owner]:
             self._members[owner].append(number)
 
@@ -236,14 +236,14 @@ class _Player:
         for tensor in tensors_of(_shapes_of(op, args, kwargs)):
             size = tensor.numel() * tensor.element_size()
             if size > MOST_TENSOR_BYTES:
-                raise _too_large(f"{name} makes a tensor of {size / 2**20:.0f} MiB")
+                raise _too_large(f"{name} creates a tensor of {size / 2**20:.0f} MiB")
 
 
 def _too_large(what: str) -> ProgramError:
     return ProgramError(
-        "The program is too large to be played.",
+        "The program is too large to be replayed.",
         why=what,
-        next="compute in parts: no exercise needs that much memory",
+        next="compute in parts; no exercise needs that much memory",
     )
 
 
@@ -285,8 +285,8 @@ def _constant(dtype: object, shape: Any, values: Any) -> Any:
     except (RuntimeError, TypeError, ValueError, OverflowError):
         raise ProgramError(
             "A constant of the program cannot be read.",
-            why="its values do not fit its type and shape",
-            next="run the cell again, then the check",
+            why="its values do not match its type and shape",
+            next="run the cell again, and then the check",
         ) from None
 
 

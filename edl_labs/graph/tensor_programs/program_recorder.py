@@ -91,9 +91,9 @@ class Recorder(TorchDispatchMode):
         operator(name)
         if len(self._program.steps) >= MOST_OPERATORS:
             raise ProgramError(
-                f"More than {MOST_OPERATORS} operators ran.",
-                why="a program of that size cannot be recorded",
-                next="work on whole tensors, not on their elements",
+                f"The function ran more than {MOST_OPERATORS} operators.",
+                why="a program of this size cannot be recorded",
+                next="use operations on whole tensors, not on single elements",
             )
         plain = [plain_argument(one, self._number) for one in args]
         named = {key: plain_argument(one, self._number) for key, one in kwargs.items() if key not in _ELSEWHERE}
@@ -139,8 +139,8 @@ class Recorder(TorchDispatchMode):
         if self._constants > self._most_constants:
             raise ProgramError(
                 f"A tensor of the shape {tuple(tensor.shape)} comes from outside the function.",
-                why="a program may use its inputs, and constants with a few elements",
-                next="create it inside the function from the arguments",
+                why="a program may use only its inputs, and constants with a few elements",
+                next="create it inside the function, from the arguments",
             )
         self._kept.append(tensor)
         values = [plain_argument(value, self._number) for value in tensor.detach().reshape(-1).tolist()]

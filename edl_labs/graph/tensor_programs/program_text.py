@@ -41,14 +41,14 @@ class ProgramText:
     def from_text(cls, text: object) -> ProgramText:
         """The program of a text; ProgramError where it is none."""
         if not isinstance(text, str) or len(text) > MOST_TEXT:
-            raise _no_program("it is no text, or one of more than 6 MB")
+            raise _no_program("it is not a string, or it has more than 6 MB")
         try:
             found = json.loads(text)
             made = cls(**found)
         except (ValueError, TypeError, RecursionError):
-            raise _no_program("it is no JSON of a program") from None
+            raise _no_program("it is not the JSON of a program") from None
         if not made._has_form():
-            raise _no_program("its parts have another form")
+            raise _no_program("its parts have the wrong form")
         if len(made.steps) > MOST_OPERATORS:
             raise _no_program(f"it has more than {MOST_OPERATORS} operators")
         return made
@@ -65,7 +65,7 @@ class ProgramText:
 
 
 def _no_program(why: str) -> ProgramError:
-    return ProgramError("This is not a recorded program.", why=why, next="run the cell again, then the check")
+    return ProgramError("This is not a recorded program.", why=why, next="run the cell again, and then the check")
 
 
 def _is_number(value: object) -> bool:
@@ -109,7 +109,7 @@ def plain_argument(value: Any, number_of: Callable[[Any], int]) -> Any:
     raise ProgramError(
         f"An operator has an argument of the type {type(value).__name__}.",
         why="a program may contain only tensors, numbers and lists of them",
-        next="convert it before you use it",
+        next="convert it to one of these before you use it",
     )
 
 

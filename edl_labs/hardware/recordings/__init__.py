@@ -85,9 +85,9 @@ def load(name: str) -> Recording:
     """The recording with this name; EdlError, naming those there are, for another."""
     if name not in names():
         raise EdlError(
-            f"no recording is called {str(name)[:60]!r}",
-            why=f"there are {', '.join(names())}",
-            next="load one of these",
+            f"there is no recording {str(name)[:60]!r}",
+            why=f"the recordings are {', '.join(names())}",
+            next="load one of these recordings",
         )
     text = resources.files("edl_labs.hardware.recordings").joinpath(f"{name}.json").read_text(encoding="utf-8")
     return parse(text, name=name)
@@ -146,17 +146,17 @@ def _problem(recording: Recording, schema: object, name: str) -> str:
     if schema != SCHEMA:
         return f"its schema is {schema!r}, not {SCHEMA}"
     if not all(type(text) is str and text for text in texts) or type(recording.modelled) is not bool:
-        return "name, title, experiment and hardware_key are texts, modelled is true or false"
+        return "name, title, experiment and hardware_key must be strings, and modelled must be true or false"
     if recording.name != name:
-        return f"it calls itself {recording.name!r}"
+        return f"it contains the name {recording.name!r}"
     if recording.modelled and "modelled" not in recording.title.lower():
-        return "it is modelled, and its title does not say so"
+        return "it is modelled, but its title does not say so"
     if type(recording.environment) is not dict or not recording.environment:
         return "it has no environment stamp"
     if not recording.series or not 1 <= len(recording.x) <= _MAX_POINTS:
         return "it has no points, or too many"
     if any(len(series.values) != len(recording.x) for series in recording.series):
-        return "a series has not one value for each x"
+        return "a series does not have exactly one value for each x"
     return ""
 
 

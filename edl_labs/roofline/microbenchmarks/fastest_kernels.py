@@ -213,9 +213,9 @@ def fastest_products(
             refused[dtype] = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
     if not found:
         raise EdlError(
-            f"{device} multiplied no matrices",
+            f"{device} could not multiply matrices",
             why="; ".join(f"{dtype}: {why}" for dtype, why in refused.items()),
-            next="pass dtypes= that torch has kernels for here, such as ['fp32']",
+            next="pass dtypes= for which torch has kernels here, such as ['fp32']",
         )
     return found, refused
 

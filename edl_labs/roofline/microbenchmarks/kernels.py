@@ -227,7 +227,7 @@ def link_kernels(device: str, *, nbytes: int = 128 << 20) -> dict[str, TimedKern
 def best_of(kernels: Sequence[TimedKernel], clock: Clock, *, blocks: int = BLOCKS) -> tuple[TimedKernel, float]:
     """The candidate with the highest rate, and that rate, from a few short blocks of each."""
     if not kernels:
-        raise EdlError("no kernel to time", why="torch refused every candidate", next="leave this dtype out")
+        raise EdlError("there is no kernel to time", why="torch refused every candidate", next="omit this dtype")
     return max(
         ((kernel, block_rate(kernel, clock, blocks=blocks)) for kernel in kernels), key=lambda candidate: candidate[1]
     )

@@ -30,14 +30,14 @@ Unit = tuple[int, int]  # of a step, and its number there
 
 @dataclass(frozen=True)
 class TrainingFault:
-    """A place where the program is not the requested training: `kind` for judges, `text` for people."""
+    """A place where the program departs from the requested training: `kind` for judges, `text` for people."""
 
     kind: str
     text: str
 
 
 class NotATraining(Exception):
-    """The programs hold what no Trainer records."""
+    """The programs contain something that a Trainer never records."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class _Slot:
 
 
 class TrainingFlow:
-    """The programs of all GPUs followed in the order in which they ran."""
+    """Follows the programs of all GPUs in the order in which they ran."""
 
     def __init__(self, job: TrainingJob, engine: ClusterEngine, programs: list[list[dict[str, Any]]]) -> None:
         self.job, self.faults = job, list[TrainingFault]()

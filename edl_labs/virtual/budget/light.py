@@ -13,18 +13,18 @@ from edl_labs.virtual.budget.training_job import TrainingJob
 
 @dataclass(frozen=True, repr=False)
 class Light(Value):
-    """A lower bound of a job's time: the largest of the times that each of its resources cannot do without."""
+    """A lower bound of a job's time: the largest of the times that its resources need at least."""
 
     bounds: Mapping[str, float]
 
     @property
     def seconds(self) -> float:
-        """The bound itself."""
+        """The bound, in seconds."""
         return max(self.bounds.values())
 
     @property
     def resource(self) -> str:
-        """What sets it: "compute", "loader", "copies" or "links"."""
+        """The resource that sets the bound: "compute", "loader", "copies" or "links"."""
         return max(self.bounds, key=self.bounds.__getitem__)
 
     def __str__(self) -> str:

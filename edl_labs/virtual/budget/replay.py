@@ -31,12 +31,12 @@ _MOST_OPERATIONS = 200_000  # of all GPUs: seconds of a judge's time, and no sou
 
 
 class TrainingHang(ReplayError):
-    """GPUs that wait for each other for ever."""
+    """The program never ends, because its GPUs wait for each other."""
 
 
 @dataclass(frozen=True, repr=False)
 class TrainingRun(Value):
-    """What a program makes of a job.
+    """The result of a training program.
 
     `share` is the lower bound of its time over its time, `peak_bytes` the most memory on a GPU, `losses` the mean loss
     of each step as the program computed and read it, and `faults` where it is not the requested training.

@@ -20,7 +20,7 @@ OPTIMIZER_PASSES = ("decay", "momentum")  # what an update of its own kernels do
 
 @dataclass(frozen=True)
 class Held:
-    """Memory with `count` units in it: data, activations, or their gradient. `layer` is -1 for data."""
+    """Memory that contains `count` units of data, activations or gradients. `layer` is -1 for data."""
 
     tensor: RankTensor
     count: int
@@ -47,7 +47,7 @@ class Trainer:
         self._told = rank.empty(job.steps, name="losses on the host", where="host")
 
     def load(self, step: int, first: int, count: int, *, dtype: str = "fp32", pinned: bool = False) -> Held:
-        """Decode `count` units of this GPU's share of a step, from number `first`: the host is busy meanwhile."""
+        """Decode `count` units of this GPU's share of a step, from unit `first`; this keeps the host busy."""
         step = self._whole("step", step, self.steps)
         first = self._whole("first", first, self.share, told="each GPU numbers its own units of a step from 0")
         left = f"this GPU has {self.share} units in a step, {self.share - first} of them from number {first} onwards"
@@ -61,7 +61,7 @@ class Trainer:
         return Held(self._rank.empty(count * self.job.inputs, dtype=dtype, name=name, where="host"), count, -1, step)
 
     def to_device(self, data: Held, *, non_blocking: bool = False) -> Held:
-        """Copy loaded units to the device; the host waits, unless they are pinned and `non_blocking` is set."""
+        """Copy loaded units to the device; the host waits unless they are pinned and `non_blocking` is set."""
         form = self._held(data, "loaded data", layer=-1).tensor.form
         pinned = form.name.endswith("pinned")
         copied = self._rank.empty(form.numel, dtype=form.dtype, name=f"input {data.step}")
@@ -71,7 +71,7 @@ class Trainer:
         return Held(copied, data.count, -1, data.step)
 
     def forward(self, i: int, inputs: Held, *, fused: bool = False) -> Held:
-        """Layer `i` of what the layer before gave (data for layer 0): one kernel, or one each for bias and ReLU too."""
+        """Run layer `i` on its input (data for layer 0): one kernel if `fused`, else separate bias and ReLU kernels."""
         i = self._whole("a layer", i, self.layers)
         self._held(inputs, f"the input of layer {i}", layer=i - 1)
         made = self._rank.empty(inputs.count * self.job.outputs[i], name=f"activations {i}")
@@ -96,9 +96,9 @@ class Trainer:
         return Held(made, outputs.count, self.layers - 1, outputs.step)
 
     def backward(self, i: int, inputs: Held, gradient: Held, *, fused: bool = False) -> Held | None:
-        """Add to the gradients of layer `i`, from what it read and the gradient of what it gave.
+        """Add to the gradients of layer `i`, from its input and the gradient of its output.
 
-        Returns the gradient of what it read, None for layer 0.
+        Returns the gradient of its input, or None for layer 0.
         """
         i = self._whole("a layer", i, self.layers)
         self._held(inputs, f"the input that layer {i} read", layer=i - 1)
@@ -128,7 +128,7 @@ class Trainer:
         return self._rank.all_reduce(sums, async_op=bool(async_op), algorithm="ring", name=name)
 
     def update(self, first: int = 0, stop: int | None = None, *, fused: bool = False) -> None:
-        """Update layers `first` to `stop` - 1 by their gradients, and clear those: one kernel, or three for each."""
+        """Update layers `first` to `stop` - 1 and clear their gradients: one kernel if `fused`, else 3 per layer."""
         first, stop = self._range(first, stop)
         for low, high in [(first, stop)] if fused else [(i, i + 1) for i in range(first, stop)]:
             touched = [self._part(one, low, high) for one in (self._weights, self._gradients, self._momentum)]
@@ -147,13 +147,13 @@ class Trainer:
         self._read(slice(0, self.steps))
 
     def free(self, *held: Held | None) -> None:
-        """Give memory back; None is passed over."""
+        """Free memory; None is ignored."""
         for one in held:
             if one is not None:
                 self._rank.free(self._held(one, "the result of a call").tensor)
 
     def synchronize(self) -> None:
-        """Keep the host until the device has done all that it was given."""
+        """Make the host wait until the device has finished all its work."""
         self._rank.synchronize()
 
     def Stream(self) -> ClusterStream:  # noqa: N802 - torch.cuda's name
@@ -161,11 +161,11 @@ class Trainer:
         return self._rank.Stream()
 
     def Event(self) -> ClusterEvent:  # noqa: N802 - torch.cuda's name
-        """A new event: `record(stream)`, then `wait(stream)`; of the current stream where none is named."""
+        """A new event with `record(stream)` and `wait(stream)`; the default is the current stream."""
         return self._rank.Event()
 
     def stream(self, stream: ClusterStream) -> AbstractContextManager[None]:
-        """A context in which a stream is the current one."""
+        """A context in which `stream` is the current stream."""
         return self._rank.stream(stream)
 
     def _read(self, slots: slice) -> None:

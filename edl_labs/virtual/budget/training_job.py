@@ -1,4 +1,4 @@
-"""A training job whose price list is modelled: what a step costs a GPU, its host and its links, all in SI."""
+"""A training job with modelled costs of a step for a GPU, its host and its links, all in SI units."""
 
 from __future__ import annotations
 
@@ -75,24 +75,24 @@ class TrainingJob:
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """Where each layer's parameters begin among those of all; one more for the end."""
+        """Where each layer's parameters begin among all parameters, and the end of the last layer's."""
         return (0, *accumulate(self.elements))
 
     def on(self, ranks: int) -> TrainingJob:
-        """The same job on so many GPUs."""
+        """The same job on a different number of GPUs."""
         return TrainingJob.from_dict({**self.to_dict(), "ranks": ranks})
 
     def update_s(self, first: int, stop: int) -> float:
-        """What one kernel takes that updates layers `first` to `stop` - 1."""
+        """Seconds of one kernel that updates layers `first` to `stop` - 1."""
         return self.kernel_s + UPDATE_BYTES * sum(self.elements[first:stop]) / self.memory_byte_per_s
 
     def all_reduce_s(self, elements: int) -> float:
-        """What a ring takes to sum so many fp32 elements over all GPUs."""
+        """Seconds that a ring needs to sum this number of fp32 elements over all GPUs."""
         ring = CollectiveCosts(self.machine()).plans("all_reduce", tuple(range(self.ranks)))["ring"]
         return ring.seconds(4 * elements)
 
     def copy_s(self, nbytes: int, *, pinned: bool) -> float:
-        """What a copy from the host takes; one from pageable memory is staged."""
+        """Seconds of a copy from the host; a copy from pageable memory is staged."""
         return _COPY_LATENCY_S + nbytes / (self.pinned_byte_per_s if pinned else self.pageable_byte_per_s)
 
     def peak_bytes(self, count: int) -> int:
@@ -123,7 +123,7 @@ class TrainingJob:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingJob:
-        """The job that `to_dict` wrote; other keys are left out."""
+        """The job from what `to_dict` returned; other keys are ignored."""
         try:
             return cls(**{one.name: data[one.name] for one in fields(cls)})
         except (KeyError, TypeError):

@@ -38,7 +38,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, repr=False)
 class StepTime(Value):
-    """One step: from when to when, how long kernels ran, and how long none did because of what."""
+    """One step: its start and end, how long kernels ran, and how long each cause kept them from running."""
 
     start_s: float
     end_s: float
@@ -51,7 +51,7 @@ class StepTime(Value):
 
     @property
     def duration_s(self) -> float:
-        """How long it took: its kernels, and the four ways to wait."""
+        """The duration of the step: its kernels and the four kinds of waiting."""
         return self.end_s - self.start_s
 
     def parts(self) -> dict[str, float]:
@@ -150,7 +150,7 @@ class _Gpu:
         self.host_end = now
 
     def step_ends(self, job: TrainingJob) -> list[int]:
-        """When every layer is updated once, twice and so on."""
+        """The times at which every layer has been updated once, twice and so on."""
         updated, ends = [0] * job.layers, list[int]()
         for node in self.kernels:
             if node.entry["name"].startswith("update"):

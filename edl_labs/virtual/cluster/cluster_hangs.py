@@ -46,7 +46,7 @@ class Hang(Value):
 
 
 def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
-    """What keeps a played program from its end; None where it has ended."""
+    """What keeps a replayed program from ending; None if it has ended."""
     first: dict[int, RankOperation] = {}
     for node in engine.graph.nodes:
         if node.done is None and not node.pending and node.meeting is not None and node.start >= 0:

@@ -59,7 +59,7 @@ class ClusterTimeline(Value, Plottable):
         )
 
     def exposed_s(self, rank: int) -> float:
-        """How long the rank communicates while none of its kernels runs: what overlap did not hide."""
+        """How long the rank communicates while none of its kernels runs: the communication that is exposed."""
         alone = self.of(rank)
         return alone.busy_s("comm") - alone.overlap_s("comm", "kernel")
 

@@ -139,7 +139,7 @@ class CollectivePlan:
         return tuple(sorted({level for level, _ in self.sent}))
 
     def seconds(self, nbytes: float) -> float:
-        """How long it takes from the moment when all ranks are there."""
+        """How long it takes once all ranks have arrived."""
         return sum(times * max(alpha + nbytes * byte_s for alpha, byte_s in ways) for times, ways in self.rounds)
 
 

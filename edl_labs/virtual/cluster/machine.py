@@ -138,7 +138,7 @@ class ClusterMachine:
         return dataclasses.replace(self, **overrides)
 
     def level_between(self, first: int, second: int) -> int:
-        """The number of the level over which two ranks talk."""
+        """The number of the level over which two ranks communicate."""
         for number, level in enumerate(self.levels):
             if first // level.span == second // level.span:
                 return number
@@ -151,7 +151,7 @@ class ClusterMachine:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ClusterMachine:
-        """The machine that `to_dict` wrote."""
+        """The machine from what `to_dict` returned."""
         try:
             parts = dict(data)
             levels = tuple(LinkLevel(**level) for level in parts.pop("levels"))
@@ -166,7 +166,7 @@ class ClusterMachine:
 
 @dataclass(frozen=True)
 class Faults:
-    """What goes wrong on a cluster.
+    """Faults of a cluster.
 
     `slow_ranks`: kernels of a rank take so many times as long. `slow_links`: so do the bytes of a rank's lanes at a
     level, {("network", 3): 4.0}. `lost`: a rank stops at a time in seconds; nothing of it that ends later happens.

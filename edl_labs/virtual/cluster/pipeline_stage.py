@@ -34,7 +34,7 @@ class PipelineStage:
         self._returning: list[tuple[Work, RankTensor]] = []
 
     def recv_forward(self, i: int) -> None:
-        """Wait for micro-batch `i` from the stage before. VirtualClusterError: there is none."""
+        """Wait for micro-batch `i` from the previous stage. VirtualClusterError: there is none."""
         self._check(i, "recv_forward")
         self._neighbour(self.stage - 1, f"recv_forward({i})")
         self._inputs[i] = self._dist.empty(self._elements, name=f"input {i}")
@@ -59,7 +59,7 @@ class PipelineStage:
         self._dist.send(self._needed(self._outputs, i, "send_forward", "forward"), self.stage + 1, name=f"forward {i}")
 
     def isend_forward(self, i: int) -> None:
-        """Start to send micro-batch `i` to the next stage, and go on."""
+        """Start to send micro-batch `i` to the next stage, and continue."""
         self._check(i, "isend_forward")
         self._neighbour(self.stage + 1, f"isend_forward({i})", does="sends to")
         output = self._needed(self._outputs, i, "isend_forward", "forward")
@@ -73,7 +73,7 @@ class PipelineStage:
         self._dist.recv(self._output_gradients[i], self.stage + 1, name=f"backward {i}")
 
     def backward(self, i: int) -> None:
-        """The backward pass of micro-batch `i`; what its forward pass kept is given back."""
+        """The backward pass of micro-batch `i`, which frees what its forward pass kept."""
         self._check(i, "backward")
         reads = [self._needed(self._activations, i, "backward", "forward")]
         if self.stage < self.stages - 1:
@@ -91,7 +91,7 @@ class PipelineStage:
                 self._dist.free(held.pop(i))
 
     def send_backward(self, i: int) -> None:
-        """Send the gradient of micro-batch `i` to the stage before, and wait until it has been received."""
+        """Send the gradient of micro-batch `i` to the previous stage, and wait until it has been received."""
         self._check(i, "send_backward")
         self._neighbour(self.stage - 1, f"send_backward({i})", does="sends to")
         gradient = self._needed(self._input_gradients, i, "send_backward", "backward")
@@ -99,7 +99,7 @@ class PipelineStage:
         self._dist.free(self._input_gradients.pop(i))
 
     def isend_backward(self, i: int) -> None:
-        """Start to send the gradient of micro-batch `i` to the stage before, and go on."""
+        """Start to send the gradient of micro-batch `i` to the previous stage, and continue."""
         self._check(i, "isend_backward")
         self._neighbour(self.stage - 1, f"isend_backward({i})", does="sends to")
         gradient = self._needed(self._input_gradients, i, "isend_backward", "backward")

@@ -140,7 +140,7 @@ class TensorForm:
 
 
 def elements(parts: list[list[int]]) -> int:
-    """How many elements these parts have together."""
+    """The total number of elements of these parts."""
     return sum(stop - start for _, start, stop in parts)
 
 

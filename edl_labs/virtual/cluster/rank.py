@@ -1,4 +1,4 @@
-"""One rank as its program sees it: torch.distributed's names, whose calls are recorded and send nothing."""
+"""One rank, with the names of torch.distributed; its calls are recorded, and no data is sent."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from edl_labs.virtual.quantities import whole_number
 
 
 class Work:
-    """What an asynchronous call gives back: `wait()` makes the current stream wait for it, and not the host."""
+    """What an asynchronous call returns: `wait()` makes the current stream wait for it, not the host."""
 
     def __init__(self, rank: Rank, number: int) -> None:
         self._rank, self._number = rank, number
 
     def wait(self) -> None:
-        """Let what the current stream does from now on come after this work."""
+        """Make later work of the current stream wait for this work."""
         self._rank.note({"op": "wait_work", "work": self._number, "stream": self._rank.current})
 
 
 class ClusterGroup:
-    """Ranks that call collectives together; every rank makes every group, in one order."""
+    """Ranks that call collectives together; every rank creates every group, in the same order."""
 
     def __init__(self, number: int, ranks: tuple[int, ...]) -> None:
         self.number, self.ranks = number, ranks
@@ -54,16 +54,16 @@ class Rank(RankDevice):
         return self._groups[0]
 
     def get_rank(self, group: ClusterGroup | None = None) -> int:
-        """This rank's number, or its place in a group (-1 outside)."""
+        """This rank's number, or its position in a group (-1 if it is not a member)."""
         ranks = self._group(group).ranks
         return ranks.index(self.rank) if self.rank in ranks else -1
 
     def get_world_size(self, group: ClusterGroup | None = None) -> int:
-        """How many ranks there are, or in a group."""
+        """The number of ranks, in total or in a group."""
         return self._group(group).size()
 
     def new_group(self, ranks: Sequence[int]) -> ClusterGroup:
-        """A group of these ranks; every rank of the cluster makes every group, in one order, member or not."""
+        """A group of these ranks; every rank of the cluster creates every group, in the same order, member or not."""
         given = list(ranks)
         made = [rank for rank in map(whole_number, given) if rank is not None and 0 <= rank < self.world_size]
         good = len(made) == len(given)
@@ -102,7 +102,7 @@ class Rank(RankDevice):
         return self._collective("all_reduce", [tensor], [tensor], reduce=_reduce(op), **call)
 
     def reduce(self, tensor: RankTensor, dst: int, op: str = "sum", **call: Any) -> Work | None:
-        """Reduce `tensor` over the group into that of rank `dst`."""
+        """Reduce `tensor` over the group; the result is in the tensor of rank `dst`."""
         return self._collective("reduce", [tensor], [tensor], reduce=_reduce(op), root=dst, **call)
 
     def broadcast(self, tensor: RankTensor, src: int, **call: Any) -> Work | None:
@@ -110,11 +110,11 @@ class Rank(RankDevice):
         return self._collective("broadcast", [tensor], [tensor], root=src, **call)
 
     def all_gather(self, output: Any, tensor: RankTensor, **call: Any) -> Work | None:
-        """Put every rank's `tensor` into `output`: a list of one part a rank, or a tensor that holds them in order."""
+        """Put every rank's `tensor` into `output`: a list of one part per rank, or a tensor with all parts in order."""
         return self._collective("all_gather", [tensor], output, **call)
 
     def reduce_scatter(self, output: RankTensor, inputs: Any, op: str = "sum", **call: Any) -> Work | None:
-        """Reduce `inputs` (a list of one part a rank, or one tensor cut evenly) and keep this rank's part."""
+        """Reduce `inputs` (a list of one part per rank, or one tensor split evenly) and keep this rank's part."""
         return self._collective("reduce_scatter", inputs, [output], reduce=_reduce(op), **call)
 
     def all_to_all(self, outputs: Any, inputs: Any, **call: Any) -> Work | None:
@@ -124,7 +124,7 @@ class Rank(RankDevice):
     all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single = all_gather, reduce_scatter, all_to_all
 
     def barrier(self, **call: Any) -> Work | None:
-        """Keep the host until every rank of the group is here."""
+        """Make the host wait until every rank of the group has arrived."""
         return self._collective("barrier", [], [], **call)
 
     def _message(self, op: str, tensor: RankTensor, peer: int, *, name: str, async_op: bool = False) -> Work | None:

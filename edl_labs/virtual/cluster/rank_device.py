@@ -92,11 +92,11 @@ class ClusterEvent:
         self._rank, self.number = rank, number
 
     def record(self, stream: ClusterStream | None = None) -> None:
-        """Mark what the stream (the current one) has been given so far."""
+        """Mark the work that the stream (by default, the current one) has received so far."""
         self._rank.note({"op": "record", "event": self.number, "stream": self._rank.stream_number(stream)})
 
     def wait(self, stream: ClusterStream | None = None) -> None:
-        """Let what the stream (the current one) does from now on come after the mark."""
+        """Make later work of the stream (by default, the current one) wait for the mark."""
         self._rank.note({"op": "wait_event", "event": self.number, "stream": self._rank.stream_number(stream)})
 
 
@@ -107,17 +107,17 @@ class ClusterStream:
         self._rank, self.number = rank, number
 
     def wait_event(self, event: ClusterEvent) -> None:
-        """Let what this stream does from now on come after the event."""
+        """Make later work of this stream wait for the event."""
         event.wait(self)
 
     def wait_stream(self, other: ClusterStream) -> None:
-        """Let what this stream does from now on come after all that the other has been given."""
+        """Make later work of this stream wait for all work that the other stream has received so far."""
         event = self._rank.Event()
         event.record(other)
         event.wait(self)
 
     def synchronize(self) -> None:
-        """Keep the host until all that the stream has been given is over."""
+        """Make the host wait until all work of the stream has finished."""
         self._rank.note({"op": "sync_stream", "stream": self.number})
 
 
@@ -141,11 +141,11 @@ class RankDevice:
         return self._made(numel, dtype, name, "zeros", where)
 
     def empty(self, numel: int, *, dtype: object = "fp32", name: str = "", where: str = "device") -> RankTensor:
-        """`numel` elements, not written yet."""
+        """`numel` elements that have not been written yet."""
         return self._made(numel, dtype, name, "empty", where)
 
     def free(self, tensor: RankTensor) -> None:
-        """Give a tensor's memory back; the current stream may use it for something else at once."""
+        """Free a tensor's memory, which the current stream may immediately use for something else."""
         whole = self.part(tensor, "the argument of free()")
         self.note({"op": "free", "tensor": whole[0], "stream": self.current})
         self._freed.add(whole[0])
@@ -168,7 +168,7 @@ class RankDevice:
         self.note(entry | ({"reads": read} if read else {}) | ({"writes": written} if written else {}))
 
     def add(self, into: RankTensor, other: RankTensor, *, duration_s: float = 0.0) -> None:
-        """into += other, on the current stream; free of cost unless it is given."""
+        """into += other, on the current stream; it takes no time unless a duration is passed."""
         self._local("add", [into, other], into, duration_s=duration_s)
 
     def copy(self, into: RankTensor, source: RankTensor, *, duration_s: float = 0.0) -> None:
@@ -176,15 +176,15 @@ class RankDevice:
         self._local("copy", [source], into, duration_s=duration_s)
 
     def scale(self, tensor: RankTensor, factor: float, *, duration_s: float = 0.0) -> None:
-        """tensor *= factor, on the current stream; free of cost unless it is given."""
+        """tensor *= factor, on the current stream; it takes no time unless a duration is passed."""
         self._local("scale", [tensor], tensor, duration_s=duration_s, factor=factor)
 
     def host_work(self, duration_s: float) -> None:
-        """Keep the host busy: what it issues next comes later."""
+        """Keep the host busy, which delays what it issues next."""
         self.note({"op": "host_work", "duration_s": duration_s})
 
     def synchronize(self) -> None:
-        """Keep the host until all that this rank has issued is over, its communication too."""
+        """Make the host wait until all work of this rank has finished, including communication."""
         self.note({"op": "synchronize"})
 
     def Stream(self) -> ClusterStream:  # noqa: N802 - torch.cuda's name
@@ -207,7 +207,7 @@ class RankDevice:
 
     @contextmanager
     def stream(self, stream: ClusterStream) -> Iterator[None]:
-        """Make a stream the current one for a while."""
+        """Make `stream` the current stream inside the block."""
         before, self.current = self.current, self.stream_number(stream)
         try:
             yield

@@ -65,7 +65,7 @@ class ClusterReplay(Value):
 
     @property
     def finished(self) -> bool:
-        """Whether every rank comes to its end."""
+        """Whether every rank reaches the end of its program."""
         return self.hang is None
 
     def require_finished(self) -> ClusterReplay:
@@ -76,7 +76,7 @@ class ClusterReplay(Value):
 
     @cached_property
     def timeline(self) -> ClusterTimeline:
-        """What ran when on every rank, until the end or the hang."""
+        """The timeline of every rank, until the end or the hang."""
         return cluster_timeline(self.engine)
 
     @cached_property

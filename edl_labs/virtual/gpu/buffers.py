@@ -1,4 +1,4 @@
-"""Memory of a VirtualGPU and its host: sizes and places, no contents."""
+"""Memory of a VirtualGPU and its host: it has sizes and locations, but no contents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Region:
 
 
 class Buffer(Region):
-    """A piece of memory: on the device, or pinned or pageable on the host. As a region it is the whole of itself."""
+    """A piece of memory: on the device, or pinned or pageable on the host. As a region, it stands for all of it."""
 
     __slots__ = ("freed", "gpu", "home", "index", "name", "versions", "where")
 
@@ -53,7 +53,7 @@ class Buffer(Region):
         return self.where == PINNED
 
     def record_stream(self, stream: Any) -> None:
-        """Say that `stream` uses this memory: once freed, it stays untouched until that stream's work on it is over."""
+        """Say that `stream` uses this memory: after `free`, it is not reused before that work is over."""
         self.gpu.record_stream(self, stream)
 
 

@@ -36,7 +36,7 @@ class CUDAGraph:
         self._last: tuple[Stream, Mark] | None = None
 
     def replay(self) -> None:
-        """Run all that was captured, in the current stream and those that forked from it; the host pays one launch.
+        """Run the captured work in the current stream and those forked from it; the host pays for one launch.
 
         The addresses are those of the capture: what an input holds now is what the kernels read.
         """

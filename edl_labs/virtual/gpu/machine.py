@@ -121,7 +121,7 @@ class VirtualMachine:
         return base.replace(**{**_HOSTS[chip.architecture], **overrides})
 
     def replace(self, **overrides: Any) -> VirtualMachine:
-        """The same machine with some parameters set."""
+        """The same machine with some parameters changed."""
         known = [parameter.name for parameter in dataclasses.fields(self)]
         strange = sorted(set(overrides) - set(known))
         if strange:
@@ -145,7 +145,7 @@ class VirtualMachine:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> VirtualMachine:
-        """The machine that `to_dict` wrote."""
+        """The machine from what `to_dict` returned."""
         if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
             raise VirtualGPUError(
                 "this does not describe a machine",
@@ -225,7 +225,7 @@ def kernel_cost(
 
 
 def transfer_ps(nbytes: int, byte_per_s: float) -> int:
-    """How long so many bytes take at a rate, in whole picoseconds."""
+    """How long a number of bytes takes at a rate, in whole picoseconds."""
     return round(nbytes / byte_per_s * PER_SECOND)
 
 

@@ -43,7 +43,7 @@ class Stream:
         self.copies.clear()
 
     def synchronize(self) -> None:
-        """Keep the host until everything issued to this stream is done."""
+        """Make the host wait until everything issued to this stream is done."""
         core = self.gpu.core
         core.keep({"op": "sync_stream", "stream": self.index})
         core.wake()
@@ -75,11 +75,11 @@ class Stream:
         core.issue(Mark(self.lane, "wait_event", event.mark), core.costs_ps["event_overhead_s"])
 
     def wait_stream(self, other: Stream) -> None:
-        """Let later work of this stream wait for everything issued to `other` so far."""
+        """Make later work of this stream wait for everything issued to `other` so far."""
         self.wait_event(own_stream(self.gpu, other).record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Mark the present end of this stream with `event` (a new one unless given)."""
+        """Mark the current end of this stream with `event` (by default, a new one)."""
         gpu = self.gpu
         marked = gpu.Event() if event is None else event
         if type(marked) is not Event or marked.gpu is not gpu:
@@ -108,11 +108,11 @@ class Event:
         self.mark: Mark | None = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Mark the present end of `stream` (the current stream unless given)."""
+        """Mark the current end of `stream` (by default, the current stream)."""
         own_stream(self.gpu, stream).record_event(self)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let later work of `stream` (the current one unless given) wait for this mark."""
+        """Make later work of `stream` (by default, the current one) wait for this mark."""
         own_stream(self.gpu, stream).wait_event(self)
 
     def synchronize(self) -> None:

@@ -70,7 +70,7 @@ class VirtualGPU:
         self._synchronize_ps = self.core.costs_ps["sync_overhead_s"]
 
     def empty(self, nbytes: int, *, name: str = "") -> Buffer:
-        """Memory on the device."""
+        """Allocate memory on the device."""
         size = whole_bytes(nbytes, "a buffer", lowest=1)
         left = self.machine.memory_bytes - self._used_bytes
         if size > left:
@@ -89,7 +89,7 @@ class VirtualGPU:
         return self._alloc(whole_bytes(nbytes, "a buffer", lowest=1), PINNED if pin_memory else PAGEABLE, name)
 
     def free(self, buffer: Buffer) -> None:
-        """Give a buffer's memory back; it must not be used afterwards.
+        """Free a buffer; it must not be used afterwards.
 
         As with torch's allocator nothing waits: the stream that was current when the buffer was made may use its memory
         for something else at once. Work of other streams on it that is not over by then races with that, unless
@@ -271,23 +271,23 @@ class VirtualGPU:
         return isinstance(self.core, graphs.Capturing)
 
     def stream(self, stream: streams.Stream) -> StreamContext:
-        """A context in which `stream` is the current one."""
+        """A context in which `stream` is the current stream."""
         return StreamContext(self, own_stream(self, stream))
 
     def current_stream(self) -> streams.Stream:
-        """The stream that work goes to unless another one is named."""
+        """The stream that receives work if no other stream is named."""
         return self._current
 
     def default_stream(self) -> streams.Stream:
-        """The stream that is there from the beginning."""
+        """The stream that exists from the beginning."""
         return self.streams[0]
 
     def set_stream(self, stream: streams.Stream) -> None:
-        """Make `stream` the current one."""
+        """Make `stream` the current stream."""
         self._current = own_stream(self, stream)
 
     def synchronize(self) -> None:
-        """Keep the host until the device has drained."""
+        """Make the host wait until the device has finished all its work."""
         core = self.core
         lane, recorded = core.alone, core.recorded
         if lane is None or len(recorded) >= core.most_recorded:

@@ -31,7 +31,7 @@ class Events:
         heapq.heappush(self._heap, (self.now + ps, self._issued, callback))
 
     def step(self) -> bool:
-        """Let the next thing happen; False where nothing is left."""
+        """Run the next event; False if there is none left."""
         if not self._heap:
             return False
         self.now, _, callback = heapq.heappop(self._heap)
@@ -39,7 +39,7 @@ class Events:
         return True
 
     def start(self, process: Process, then: Callable[[Any], None] | None = None) -> None:
-        """Run a process until it ends; `then` gets what it returns."""
+        """Run a process until it ends; `then` receives its result."""
 
         state = {"running": False, "again": False}
 

@@ -52,7 +52,7 @@ class LoaderEngine:
         self.waited = 0
 
     def note(self, row: str, kind: str, name: str, start: int, end: int) -> None:
-        """Keep a stretch of time for the timeline."""
+        """Store a time span for the timeline."""
         if self.traced and end > start:
             self.spans.append(Span(row, kind, name, start / PER_SECOND, end / PER_SECOND))
 
@@ -79,14 +79,14 @@ class LoaderEngine:
             pass
 
     def cpu(self, row: str, stage: str, ps: int) -> Process:
-        """Work on a core."""
+        """Run work on a core."""
         start = self.events.now
         yield lambda resume: self.cores.run(ps, resume)
         self.stage_ps[stage] = self.stage_ps.get(stage, 0) + ps
         self.note(row, "cpu", stage, start, self.events.now)
 
     def sleep(self, row: str, stage: str, ps: int) -> Process:
-        """Wait for something outside: a network, another machine."""
+        """Wait for something outside the machine, such as a network or another machine."""
         start = self.events.now
         yield lambda resume: self.events.after(ps, resume)
         self.note(row, "wait", stage, start, self.events.now)

@@ -132,12 +132,12 @@ class VirtualWorkers:
         self.engine.run(self.engine.step(ps, threads=threads, blocking=bool(blocking)))
 
     def synchronize(self) -> None:
-        """Wait until the device has done every step issued."""
+        """Wait until the device has finished every step that was issued."""
         self._keep({"op": "synchronize"})
         self.engine.run(self.engine.drain())
 
     def drop_cache(self) -> None:
-        """Make every page cold."""
+        """Remove every page from the page cache."""
         self._keep({"op": "drop_cache"})
         self.engine.cache.drop()
 

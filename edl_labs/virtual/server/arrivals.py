@@ -16,7 +16,7 @@ MAX_REQUESTS, MAX_TOKENS = 100_000, 1_000_000  # of a load and of a request: wha
 
 @dataclass(frozen=True)
 class Arrival:
-    """A request: when it comes, the tokens of its prompt, and those of its answer, which no policy knows."""
+    """A request: its arrival, the tokens of its prompt, and those of its answer, which are hidden from policies."""
 
     arrival_s: float
     prompt_tokens: int
@@ -50,12 +50,12 @@ def _refused(at: int, given: object, why: str) -> VirtualServerError:
 
 
 def poisson_times(rng: Any, *, count: int, per_s: float) -> list[float]:
-    """Arrivals that know nothing of each other: exponential gaps of mean 1 / `per_s`."""
+    """Independent arrivals: exponential gaps with mean 1 / `per_s`."""
     return _rounded(rng.exponential(1 / per_s, size=count))
 
 
 def burst_times(rng: Any, *, count: int, per_s: float, burst: int) -> list[float]:
-    """The same rate in bursts of about `burst`, which come within a tenth of the mean time between bursts."""
+    """The same rate in bursts of about `burst` requests, each within a tenth of the mean time between bursts."""
     gaps: list[float] = []
     while len(gaps) < count:
         size = 1 + int(rng.poisson(burst - 1))

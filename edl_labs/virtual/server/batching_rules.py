@@ -35,7 +35,7 @@ class BatchLimits:
 
 
 class QueuedRequest(NamedTuple):
-    """A request that waits: its number, and when it came."""
+    """A waiting request: its number and its arrival."""
 
     number: int
     arrival_s: float
@@ -56,7 +56,7 @@ class BatchRules(NamedTuple):
 
 @dataclass(frozen=True)
 class ServedCall:
-    """What became of a request: `answered`, `full` (refused), `timed out` or `unanswered`, and when."""
+    """How a request ended: `answered`, `full` (refused), `timed out` or `unanswered`, and when."""
 
     arrival_s: float
     end_s: float
@@ -72,7 +72,7 @@ class MicroBatch(NamedTuple):
 
 
 class RefusedDecision(VirtualServerError):
-    """A rule gives what no service could do; `kind` names it in one word."""
+    """A rule returned a decision that no service could carry out; `kind` names the problem in one word."""
 
     def __init__(self, kind: str, what: str, *, why: str, next: str) -> None:
         super().__init__(what, why=why, next=next)
@@ -99,14 +99,14 @@ class ServiceRun(Value):
 
     @property
     def answered_per_s(self) -> float:
-        """Answers a second, from the first arrival to the last answer."""
+        """Answers per second, from the first arrival to the last answer."""
         ends = [one.end_s for one in self.calls if one.outcome == ANSWERED]
         lasted_s = max(ends, default=0.0) - min((one.arrival_s for one in self.calls), default=0.0)
         return len(ends) / lasted_s if lasted_s > 0 else 0.0
 
     @property
     def refused_share(self) -> float:
-        """The share of requests that got no answer of the model."""
+        """The share of requests that received no answer from the model."""
         return 1 - len(self.latencies_s) / len(self.calls) if self.calls else 0.0
 
     @property

@@ -75,12 +75,12 @@ class ServerEngine:
         return not self.stuck and bool(self.waiting or self.running or self._come < len(self.requests))
 
     def needs(self, number: int) -> int:
-        """Blocks that a request lacks for its next step."""
+        """The blocks that a request still needs for its next step."""
         one = self.requests[number]
         return max(0, self.machine.blocks_for(one.due_tokens) - one.held)
 
     def admit(self, number: int) -> None:
-        """From waiting to running."""
+        """Move a request from waiting to running."""
         one = self._in_state(number, WAITING, "admit", "only a request that has arrived and waits can be admitted")
         if len(self.running) >= self.machine.most_sequences:
             raise VirtualServerError(
@@ -113,7 +113,7 @@ class ServerEngine:
         self.free_blocks -= blocks
 
     def free(self, number: int) -> None:
-        """All blocks of a request back to the pool."""
+        """Return all blocks of a request to the pool."""
         one = self.requests[number]
         if one.state == RUNNING or not one.held:
             state = "it is running and reads them" if one.state == RUNNING else "it has none"
@@ -138,7 +138,7 @@ class ServerEngine:
         self._give_back(one)
 
     def wait(self, until_ps: int | None) -> None:
-        """Nothing runs until the next request comes, or until a time."""
+        """Leave the device idle until the next request arrives, or until a time."""
         if until_ps is not None and until_ps <= self.now:
             raise VirtualServerError(
                 f"cannot wait until {until_ps / PER_SECOND:.9g} s: it is already {self.now / PER_SECOND:.9g} s",

@@ -131,7 +131,7 @@ class ServerMachine:
         return cls(name=chip.key, shape=shape, **given)
 
     def blocks_for(self, tokens: int) -> int:
-        """Blocks that hold so many tokens."""
+        """The number of blocks that hold this number of tokens."""
         return -(-tokens // self.block_tokens)
 
     def work_s(self, work: StepWork) -> float:
@@ -158,7 +158,7 @@ class ServerMachine:
         return max(1, round(self.work_s(work) * PER_SECOND))
 
     def replace(self, **parameters: Any) -> ServerMachine:
-        """The same machine with some parameters set."""
+        """The same machine with some parameters changed."""
         return server_machine(self, **parameters)
 
     def to_dict(self) -> dict[str, Any]:

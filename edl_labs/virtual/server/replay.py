@@ -38,12 +38,12 @@ class ServedRequest:
 
     @property
     def latency_s(self) -> float:
-        """From arrival to the last token; infinite where it never came."""
+        """The time from arrival to the last token; infinite if there was none."""
         return math.inf if self.finish_s is None else self.finish_s - self.arrival_s
 
     @property
     def time_to_first_token_s(self) -> float:
-        """From arrival to the first token; infinite where it never came."""
+        """The time from arrival to the first token; infinite if there was none."""
         return math.inf if self.first_token_s is None else self.first_token_s - self.arrival_s
 
     @property
@@ -83,17 +83,17 @@ class ServerReplay(Value, Plottable):
 
     @property
     def unfinished(self) -> int:
-        """Requests without their whole answer."""
+        """Requests whose answer is not complete."""
         return sum(one.finish_s is None for one in self.requests)
 
     @property
     def request_per_s(self) -> float:
-        """Finished requests over the makespan."""
+        """Finished requests divided by the makespan."""
         return (len(self.requests) - self.unfinished) / self.makespan_s if self.makespan_s else 0.0
 
     @property
     def token_per_s(self) -> float:
-        """Tokens of answers over the makespan."""
+        """Answer tokens divided by the makespan."""
         made = sum(one.generated_tokens for one in self.requests)
         return made / self.makespan_s if self.makespan_s else 0.0
 
@@ -103,30 +103,30 @@ class ServerReplay(Value, Plottable):
         return self.busy_s / self.makespan_s if self.makespan_s else 0.0
 
     def latency_s(self, share: float) -> float:
-        """The latency that this share of the requests stays within: 0.5, 0.99."""
+        """The latency within which this share (0.5, 0.99) of the requests finishes."""
         return percentile((one.latency_s for one in self.requests), share)
 
     def time_to_first_token_s(self, share: float) -> float:
-        """The same of the time to the first token."""
+        """The same for the time to the first token."""
         return percentile((one.time_to_first_token_s for one in self.requests), share)
 
     def inter_token_s(self, share: float) -> float:
-        """The same of the requests' mean times between tokens."""
+        """The same for the requests' mean times between tokens."""
         return percentile((one.inter_token_s for one in self.requests), share)
 
     def goodput_per_s(self, *, latency_s: float = math.inf, first_token_s: float = math.inf) -> float:
-        """Requests a second that were answered within the limits."""
+        """Requests per second that were answered within the limits."""
         good = sum(one.latency_s <= latency_s and one.time_to_first_token_s <= first_token_s for one in self.requests)
         return good / self.makespan_s if self.makespan_s else 0.0
 
     @property
     def mean_batch(self) -> float:
-        """Running requests of a step, on average."""
+        """The average number of running requests in a step."""
         return sum(one.running for one in self.moments) / len(self.moments) if self.moments else 0.0
 
     @property
     def filled_share(self) -> float:
-        """Of the cache that was held, the share with tokens in it, over all steps."""
+        """The share of the allocated cache that contained tokens, over all steps."""
         held = sum(one.held for one in self.moments) * self.machine.block_tokens
         return sum(one.tokens for one in self.moments) / held if held else 1.0
 

@@ -77,7 +77,7 @@ class VirtualServer:
 
     @property
     def free_blocks(self) -> int:
-        """Free blocks of the pool."""
+        """The number of free blocks in the pool."""
         return self.engine.free_blocks
 
     @property
@@ -92,7 +92,7 @@ class VirtualServer:
 
     @property
     def finished(self) -> tuple[ServerRequest, ...]:
-        """Requests that have ended and still hold their blocks."""
+        """Requests that have finished but still hold their blocks."""
         return tuple(map(self._view, self.engine.done))
 
     def admit(self, request: ServerRequest | int) -> None:
@@ -120,7 +120,7 @@ class VirtualServer:
         self.engine.free(number)
 
     def preempt(self, request: ServerRequest | int) -> None:
-        """Take a running request out: it waits again, its blocks are free, and its tokens are computed anew later."""
+        """Stop a running request: it waits again, its blocks are freed, and its tokens are computed again later."""
         number = self._number(request)
         self._keep({"op": "preempt", "request": number})
         self.engine.preempt(number)
@@ -133,7 +133,7 @@ class VirtualServer:
         entry["value"] = self.now_s
 
     def wait(self, until_s: float | None = None) -> None:
-        """Let the device idle until the next request comes, or until a time, whichever is first."""
+        """Leave the device idle until the next request arrives, or until a time, whichever is earlier."""
         moment = None if until_s is None else _moment(until_s)
         if moment is not None and until_s is not None:
             moment = self._ahead(moment, until_s)

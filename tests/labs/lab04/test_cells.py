@@ -65,7 +65,7 @@ def test_a_plan_is_measured_after_the_requested_order_and_says_the_state(solutio
     said = capsys.readouterr().out
 
     assert 2048 * 16384 == size
-    assert 2 == said.count("page cache: warm, 100 %" if known else "page cache: this system cannot tell")
+    assert 2 == said.count("page cache: warm, 100 %" if known else "page cache: unknown on this system")
     assert "1024 reads in the requested order take" in said
     assert len(names["plan"]) < 1024
 

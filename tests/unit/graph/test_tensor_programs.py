@@ -236,7 +236,7 @@ def test_what_has_no_place_in_a_program_is_refused_when_it_is_recorded() -> None
         (lambda x: {"y": x * torch.rand(3)}, "rand"),
         (lambda x: {"y": outside * 2}, "from outside"),
         (lambda x: {"y": x.sum().item()}, "not a tensor"),
-        (lambda x: {"y": functional.dropout(x)}, "cannot be played"),
+        (lambda x: {"y": functional.dropout(x)}, "cannot be replayed"),
     ):
         with pytest.raises(ProgramError, match=why):
             record(function, x)

@@ -154,7 +154,7 @@ def test_old_batches_decay_and_bad_input_is_told():
     assert [0.0, 0.0, 1.0, 0.5] == seen.counts
     with pytest.raises(UsageError, match="must be finite numbers"):
         seen.add([float("nan")])
-    with pytest.raises(UsageError, match="no activations were counted"):
+    with pytest.raises(UsageError, match="no activations have been counted"):
         ActivationHistogram().trimmed(4)
     with pytest.raises(UsageError, match="6 bins"):
         ActivationHistogram(bins=6)

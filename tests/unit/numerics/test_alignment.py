@@ -44,7 +44,7 @@ def test_dtypes_are_known_by_every_name(dtype: str, multiple: int) -> None:
         (lambda: alignment_multiple("fp16", rule_bytes=64), "no alignment rule"),
         (lambda: alignment({"n": 0}, "fp16"), "whole number"),
         (lambda: alignment({"n": 8.0}, "fp16"), "whole number"),
-        (lambda: alignment({"n": 8}, "fp17"), "no format is called"),
+        (lambda: alignment({"n": 8}, "fp17"), "there is no format"),
     ],
 )
 def test_what_has_no_alignment_is_refused(make, text: str) -> None:

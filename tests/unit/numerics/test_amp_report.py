@@ -141,7 +141,7 @@ class Told:
 @pytest.mark.parametrize(
     ("speedup", "light", "verdict", "said"),
     [
-        (14.0, 0.9, "faster", "as predicted: compute-bound"),
+        (14.0, 0.9, "faster", "as predicted (main reason: compute-bound"),
         (40.0, 0.9, "faster", "more than predicted"),
         (1.2, 0.1, "faster", "far from its limits"),
         (5.0, 0.9, "faster", "casts and operators that stay"),

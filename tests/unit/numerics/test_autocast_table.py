@@ -173,12 +173,12 @@ class Peeks(nn.Module):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: autocast_table(Peeks(), X), "does not look at values"),
+        (lambda: autocast_table(Peeks(), X), "does not read tensor values"),
         (lambda: autocast_table(nn.Linear(3, 3), X), "cannot be traced"),
         (lambda: autocast_table(lambda x: x, X), "not a torch.nn.Module"),
         (lambda: autocast_table(nn.ReLU(), X, device_type="tpu"), "cpu and cuda"),
         (lambda: autocast_table(nn.ReLU(), X, dtype=torch.float32), "does not lower"),
-        (lambda: autocast_table(nn.Linear(8, 8), X)["conv2d"], "there were linear"),
+        (lambda: autocast_table(nn.Linear(8, 8), X)["conv2d"], "these operators ran: linear"),
     ],
 )
 def test_what_cannot_be_followed_is_refused_with_the_reason(make, text: str) -> None:

@@ -108,7 +108,7 @@ def test_rounded_values_of_an_mx_format_are_kept(fmt):
 @each_format
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e39])
 def test_values_that_spoil_a_scale_are_refused_and_counted(fmt, bad):
-    with pytest.raises(UsageError, match="2 of 5 values are NaN, inf or beyond fp32"):
+    with pytest.raises(UsageError, match="2 of 5 values are NaN, inf or outside the range of fp32"):
         fmt.quantize([1.0, bad, 2.0, bad, 3.0])
 
 

@@ -185,23 +185,23 @@ def test_what_goes_in_decides_what_comes_out() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: FloatFormat("x", 12, 3), "exponent bits are 1 to 11"),
-        (lambda: FloatFormat("x", 5, 53), "mantissa bits 0 to 52"),
-        (lambda: FloatFormat("x", 5.0, 3), "whole numbers"),  # type: ignore[arg-type]
-        (lambda: FloatFormat("x", 5, 3, specials="inf"), "specials is one of"),
+        (lambda: FloatFormat("x", 12, 3), "exponent_bits must be a whole number from 1 to 11"),
+        (lambda: FloatFormat("x", 5, 53), "mantissa_bits one from 0 to 52"),
+        (lambda: FloatFormat("x", 5.0, 3), "whole number"),  # type: ignore[arg-type]
+        (lambda: FloatFormat("x", 5, 3, specials="inf"), "specials must be one of"),
         (lambda: FloatFormat("x", 5, 0), "two exponent bits and one mantissa"),
-        (lambda: FloatFormat("x", 11, 52, bias=2000), "beyond fp64"),
+        (lambda: FloatFormat("x", 11, 52, bias=2000), "exceeds fp64"),
         (lambda: FloatFormat("x", 4, 3, specials="fnuz", signed=False), "needs a sign"),
         (lambda: float_format("fp17"), "the known ones are fp64"),
         (lambda: torch_dtype("tf32"), "TF32 exists only inside"),
         (lambda: torch_dtype(FloatFormat("fp16", 4, 11)), "your own formats"),
         (lambda: FP32.all_values(), "up to 16 bits"),
         (lambda: FP16.decode(65536), "outside 0"),
-        (lambda: FP16.decode(1.5), "numpy makes float64"),
+        (lambda: FP16.decode(1.5), "numpy converts it to float64"),
         (lambda: FP16.decode(-1), "outside 0"),
-        (lambda: FP16.round("0.1"), "numpy makes"),
+        (lambda: FP16.round("0.1"), "numpy converts it"),
         (lambda: FP16.round(2**53 + 1), "not exact"),
-        (lambda: FORMATS["e2m1fn"].encode(math.nan), "every bit pattern of it is a number"),
+        (lambda: FORMATS["e2m1fn"].encode(math.nan), "every one of its bit patterns is a number"),
     ],
 )
 def test_what_is_no_format_or_number_is_refused_with_the_reason(make, text: str) -> None:

@@ -55,7 +55,7 @@ def test_outputs_and_parameters_are_named() -> None:
 
 
 def test_a_loss_without_a_gradient_is_refused() -> None:
-    with pytest.raises(UsageError, match="nothing to differentiate"):
+    with pytest.raises(UsageError, match="nothing that can be differentiated"):
         recorded_gradients(nn.Linear(2, 2), lambda: torch.zeros(()))
 
 

@@ -93,7 +93,7 @@ def test_a_budget_is_kept_by_recomputing_and_a_smaller_one_is_said_to_be_impossi
     assert plan.placement is not None
     assert plan.placement.replay.peak_bytes <= budget < plan.peak_bytes
     assert () == plan.placement.replay.missing
-    assert "fits as it is" in memory_plan(model, example, MACHINE, optimizer="sgd", budget=10**12).advice
+    assert "fits without changes" in memory_plan(model, example, MACHINE, optimizer="sgd", budget=10**12).advice
     assert "no placement" in memory_plan(model, example, MACHINE, optimizer="sgd", budget=1000).advice
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_planned_says_why() -> None:
     with pytest.raises(EdlError, match="cannot be planned") as caught:
         memory_plan(mlp(), torch.zeros(3, 5), MACHINE)
     assert "[3, 5] X [64, 64]" in caught.value.why
-    with pytest.raises(EdlError, match="no optimizer is called 'lion'"):
+    with pytest.raises(EdlError, match="there is no optimizer 'lion'"):
         memory_plan(mlp(), torch.zeros(3, 64), MACHINE, optimizer="lion")
 
 

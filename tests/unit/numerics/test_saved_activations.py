@@ -121,7 +121,7 @@ def test_segments_that_are_none_are_refused(layers, segments) -> None:
 
 
 def test_a_model_without_gradients_is_refused() -> None:
-    with pytest.raises(UsageError, match="nothing in this model needs a gradient"):
+    with pytest.raises(UsageError, match="nothing in this model requires a gradient"):
         saved_activations(nn.ReLU(), torch.zeros(3))
 
 

@@ -89,7 +89,7 @@ def test_all_zeros_have_no_fractions() -> None:
 
 @pytest.mark.parametrize("scale", [0, -1.0, math.inf, math.nan, "8"])
 def test_a_scale_that_is_none_is_refused(scale) -> None:
-    with pytest.raises(UsageError, match=r"a scale of|scale must be a number"):
+    with pytest.raises(UsageError, match=r"the scale is|scale must be a number"):
         underflow_report([1.0], "fp16", scale=scale)
 
 
@@ -102,6 +102,6 @@ def test_what_was_broken_before_is_told_in_words_and_first() -> None:
     grads = {f"layer {i}": [1e-9, 1e-9] for i in range(6)} | {"head": [math.nan, math.inf, 1.0, 2.0]}
     text = repr(underflow_report(grads, "fp16"))
 
-    assert "2 of 4 were inf or NaN before" in text
+    assert "2 of 4 were already inf or NaN" in text
     assert "head" in text.splitlines()[2]
     assert "NaN" not in repr(underflow_report([1.0, 2.0], "fp16"))

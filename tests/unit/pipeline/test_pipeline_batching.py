@@ -164,7 +164,7 @@ def test_the_largest_packed_batch_is_one_that_there_is(batch_size: int, largest:
         (lambda: pack([5, 90, 3, 95], 80), "sample 1 of 90"),
         (lambda: waste([3, 0]), "sample 1 has length 0"),
         (lambda: waste([3, 2.5]), "list with 2.5 at index 1"),
-        (lambda: waste([3], [[0], [1]]), "batch 1 asks for sample 1"),
+        (lambda: waste([3], [[0], [1]]), "batch 1 contains sample 1"),
         (lambda: waste([3], [[]]), "batch 0 is empty"),
         (lambda: bucket_batches([1], 0), "batch_size is 0"),
         (lambda: pad_collate([]), "empty batch"),

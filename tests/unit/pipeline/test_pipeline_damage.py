@@ -82,7 +82,7 @@ def test_an_lmdb_file_that_is_open_elsewhere_is_measured_again(images: Any, tmp_
         path = tmp_path / "s" / "data.mdb"
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(EmptyShard, match=r"data\.mdb is cut off"):
+        with pytest.raises(EmptyShard, match=r"data\.mdb is truncated"):
             Store(tmp_path / "s").read(0)
         path.write_bytes(whole)
 
@@ -274,7 +274,7 @@ def test_the_ladder_names_the_sample_that_a_stage_refused(
     samples[broken] = samples[broken][:200]
     store = write(replace(images, samples=tuple(samples), checksum="other"), tmp_path / "s", format=format)
 
-    with pytest.raises(BrokenSample, match=f"^sample {broken} cannot be used: the JPEG is cut off"):
+    with pytest.raises(BrokenSample, match=f"^sample {broken} cannot be used: the JPEG is truncated"):
         measure_ladder(image_stages(store, crop=40), range(10), batch_size=4, budget_s=0.005)
 
 

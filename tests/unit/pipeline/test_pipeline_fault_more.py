@@ -114,4 +114,4 @@ def test_a_step_that_hangs_ends_at_the_limit() -> None:
 def test_a_main_that_says_nothing_is_an_outcome() -> None:
     found = main_dataset("spawn", limit_s=1e-3)
 
-    assert (False, "it did not end within 0.001 s") == (found.works, found.message)
+    assert (False, "it did not finish within 0.001 s") == (found.works, found.message)

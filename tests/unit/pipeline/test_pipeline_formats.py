@@ -218,7 +218,7 @@ def test_too_little_room_is_said_before_writing(cache: Path, tmp_path: Path, mon
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 10, 0))
 
-    with pytest.raises(DiskFull, match="no room"):
+    with pytest.raises(DiskFull, match="not enough free space"):
         write(sets(cache)[1], tmp_path / "s")
 
 

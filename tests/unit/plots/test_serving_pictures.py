@@ -54,7 +54,7 @@ def test_the_gantt_has_a_row_a_request_and_marks_who_was_taken_out():
     marks = [line for line in axes.lines if line.get_label() == "preempted"]
 
     assert (1, 0) == (len(marks), int(marks[0].get_ydata()[0]))
-    assert "p99 of the first word" in axes.get_title()
+    assert "p99 of the time to the first word" in axes.get_title()
     assert {"waits", "prompt", "answer", "preempted"} == {text.get_text() for text in axes.get_legend().get_texts()}
 
 

@@ -28,5 +28,5 @@ def test_bars_say_how_many_times_the_least_is_moved():
 
 
 def test_a_tensor_without_its_least_bytes_is_refused():
-    with pytest.raises(UsageError, match="bytes are moved of a, and the least is known of b"):
+    with pytest.raises(UsageError, match="the bytes moved are given for a, but the minimum is given for b"):
         draw_bytes(style.subplots()[1], {"a": 1.0}, {"b": 1.0})

@@ -42,7 +42,7 @@ def test_colours_are_named_and_hatched_apart():
     axes = drawn()
     handles, names = axes.get_legend_handles_labels()
 
-    assert ["bytes used, of each sector as high as their share", "moved, not used", "bank conflict"] == names
+    assert ["bytes used (height: their share of each sector)", "bytes moved but not used", "bank conflict"] == names
     assert 3 == len({handle.patches[0].get_hatch() or "" for handle in handles})
 
 

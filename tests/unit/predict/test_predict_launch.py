@@ -123,7 +123,9 @@ def test_sectors_of_which_a_part_is_used_cost_time() -> None:
     found = predict_launch(record, machine="T4")
 
     assert "memory" == found.limiter
-    assert "18.9 MB, each sector once" in found.reason  # eight sectors for each sector's worth read, one written
+    assert (
+        "18.9 MB, counting each sector once" in found.reason
+    )  # eight sectors for each sector's worth read, one written
     assert found.total_s > 4.5 * found.bound_s
 
 
@@ -142,7 +144,7 @@ def test_many_small_programs_are_limited_by_latency() -> None:
     small, large = (double[(2**20 // block,)](x, torch.empty_like(x), 2**20, BLOCK=block) for block in (32, 1024))
 
     assert ("latency", "launch") == tuple(predict_launch(one, machine="H100").limiter for one in (small, large))
-    assert "15.5 rounds of programs, 16 at once on an SM" in predict_launch(small, machine="H100").reason
+    assert "15.5 rounds of programs, 16 at a time per SM" in predict_launch(small, machine="H100").reason
 
 
 def test_values_beyond_the_registers_make_each_access_wait() -> None:
@@ -151,7 +153,7 @@ def test_values_beyond_the_registers_make_each_access_wait() -> None:
     found = predict_launch(double[(1,)](x, torch.empty_like(x), 2**16, BLOCK=2**16), machine="H100")
 
     assert "latency" == found.limiter
-    assert "a program holds 524,288 B, its registers 130,560 B" in found.reason
+    assert "a program needs 524,288 B, but has registers for 130,560 B" in found.reason
 
 
 def test_a_program_a_little_too_large_for_its_registers_waits_a_little() -> None:
@@ -188,7 +190,7 @@ def test_a_few_programs_do_not_draw_all_of_the_memory() -> None:
 
     found = predict_launch(few, machine="H100")
 
-    assert "too few programs draw 1.52 % of the rate" in found.reason
+    assert "with so few programs, only 1.52 % of the rate is reached" in found.reason
 
 
 def test_reads_again_that_miss_the_cache_are_in_the_interval() -> None:

@@ -36,7 +36,7 @@ REFUSED = {
     "an example that does not fit": (nn.Linear(9, 8), X, {}, "cannot be run on this example", "model(*example)"),
     "an example that is no tensor": (nn.Linear(9, 8), "hello", {}, "cannot be run on this example", "model(*example)"),
     "weights in half, inputs not": (nn.Linear(8, 8).half(), X, {}, "cannot be run", "model(*example)"),
-    "no layers": (nn.Sequential(), X, {}, "does no work", "the model that does the work"),
+    "no layers": (nn.Sequential(), X, {}, "does no work", "a model that does some work"),
     "no samples": (nn.Linear(8, 8), torch.empty(0, 8), {}, "does no work", "at least one sample"),
     "a dtype of torch": (
         nn.Linear(8, 8),
@@ -49,7 +49,7 @@ REFUSED = {
     "an unknown GPU": (nn.Linear(8, 8), X, {"machine": "RTX 9999"}, "no accelerator", "one of these keys"),
     "no GPU": (nn.Linear(8, 8), X, {"machine": None}, "is not a machine", "H100"),
     "no GPUs": (nn.Linear(8, 8), X, {"cluster": 0}, "0 GPUs", "change one"),
-    "an unknown optimizer": (nn.Linear(8, 8), X, {"optimizer": "lion"}, "no optimizer is called", "fused_adamw"),
+    "an unknown optimizer": (nn.Linear(8, 8), X, {"optimizer": "lion"}, "there is no optimizer", "fused_adamw"),
     "an unknown way to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": "all"}, "checkpointed", "selective"),
     "nothing to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": True}, "no stack of equal blocks", "in the model"),
     "a number": (3, X, {}, "predict_step() needs a function, got int.", "nn.Module, or a function"),

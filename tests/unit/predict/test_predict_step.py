@@ -206,7 +206,7 @@ def test_json_holds_the_result_and_reads_back():
     again = Prediction.from_json(json.dumps(found.to_json()))
 
     assert found == again
-    with pytest.raises(UsageError, match="read from JSON"):
+    with pytest.raises(UsageError, match="loaded from JSON"):
         again.what_if(batch=2)
 
 
@@ -295,7 +295,7 @@ def test_a_prediction_travels_between_processes_without_its_model():
 
     assert step == other
     assert step.timeline == other.timeline
-    with pytest.raises(UsageError, match="came from another process"):
+    with pytest.raises(UsageError, match="received from another process"):
         other.what_if(batch=2)
 
 

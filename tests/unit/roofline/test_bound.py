@@ -64,7 +64,7 @@ def test_the_fraction_of_light_is_bound_over_time():
     found = bound(DECK, Work(6e9, 0, 1e6), time_s=2e-3)
 
     assert (0.5, 1e-3) == (found.fraction_of_light, found.lost_s)
-    assert "1 ms at least, limited by compute; took 2 ms, 0.5 of the speed of light" == str(found)
+    assert "at least 1 ms, limited by compute; took 2 ms, 0.5 of the speed of light" == str(found)
     assert bound(DECK, Work(6e9, 0, 1e6)).fraction_of_light is None
 
 
@@ -197,4 +197,4 @@ def test_bytes_alone_need_no_ceiling_for_arithmetic():
     found = find_limiter(DECK, Work(0, 0, 3e9, "bf16"))
 
     assert (0.01, 0.0) == pytest.approx((found.bound.time_s, found.ridge_flop_per_byte))
-    assert ("memory", "the work: no arithmetic, bytes of memory alone") == (found.limiter, found.steps[1])
+    assert ("memory", "the work: no arithmetic, only bytes of memory") == (found.limiter, found.steps[1])

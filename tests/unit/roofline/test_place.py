@@ -152,7 +152,7 @@ def test_points_are_ranked_by_the_time_they_lose():
         "often: 33 % of the speed of light, limited by memory (DRAM); 3 ms of which 1 ms are needed" == placed[0].words
     )
     assert you_are_here(placed).startswith("you are here: 2.5 s could be gained in total\n  often")
-    assert "nothing was measured yet" == you_are_here([])
+    assert "nothing has been measured yet" == you_are_here([])
 
 
 def test_a_point_is_made_of_a_measurement_and_is_plain_data():
@@ -209,15 +209,15 @@ H200 = dataclasses.replace(
         (REMEMBERED, Point("bytes", Work(0, 0, 22e12), 1.0), True, "count or the clock that is in doubt, by 991"),
         (BUSY, Point("count", Work(1e15, 0, 1e6), 1.0), True, "count or the clock that is in doubt, by 500 times"),
         # A little above every roof: one of them was taken at a bad moment.
-        (REMEMBERED, Point("faster", Work(5e12, 0, 1e6, "bf16"), 1.0), False, "remembered card was dropped"),
-        (REMEMBERED, Point("faster", Work(1.3e12, 0, 1e6), 1.0), False, "remembered card was dropped"),
-        (REMEMBERED, Point("stream", Work(0, 0, 33e9), 1.0), False, "remembered card was dropped"),
+        (REMEMBERED, Point("faster", Work(5e12, 0, 1e6, "bf16"), 1.0), False, "saved machine card was dropped"),
+        (REMEMBERED, Point("faster", Work(1.3e12, 0, 1e6), 1.0), False, "saved machine card was dropped"),
+        (REMEMBERED, Point("stream", Work(0, 0, 33e9), 1.0), False, "saved machine card was dropped"),
         # Above what the chip could ever do, however little that is above the measured roof.
-        (H200, Point("faster", Work(1.1e15, 0, 1e6, "bf16"), 1.0), True, "the remembered card stands"),
-        (H200, Point("faster", Work(0.9e15, 0, 1e6, "bf16"), 1.0), False, "remembered card was dropped"),
+        (H200, Point("faster", Work(1.1e15, 0, 1e6, "bf16"), 1.0), True, "the saved machine card is kept"),
+        (H200, Point("faster", Work(0.9e15, 0, 1e6, "bf16"), 1.0), False, "saved machine card was dropped"),
         # Explained without any doubt: the data were in a cache, another dtype's units, another pattern, device.
         (REMEMBERED, Point("resident", work.elementwise(10**6), 1e-4), True, "place it under that roof"),
-        (REMEMBERED, Point("dtype", Work(3.5e12, 0, 1e6), 1.0), True, "say the dtype"),
+        (REMEMBERED, Point("dtype", Work(3.5e12, 0, 1e6), 1.0), True, "name the dtype"),
         (REMEMBERED, Point("read", Work(0, 0, 21.5e9), 1.0, pattern="copy"), True, "pattern='read'"),
     ],
 )

@@ -55,11 +55,11 @@ class VirtualAllocator:
         return number
 
     def free(self, number: int) -> None:
-        """Give an allocation back to the cache, not to the driver."""
+        """Return an allocation to the cache, not to the driver."""
         self._do({"op": "free", "number": number})
 
     def record_stream(self, number: int, *, stream: int) -> None:
-        """Tell that another stream uses an allocation: freed, it is not reused before that stream has finished."""
+        """Note that another stream uses an allocation: once freed, it is reused only after that stream has finished."""
         self._do({"op": "record_stream", "number": number, "stream": stream})
 
     def finish(self, *, stream: int) -> None:
@@ -67,7 +67,7 @@ class VirtualAllocator:
         self._do({"op": "finish", "stream": stream})
 
     def empty_cache(self) -> None:
-        """Give each segment without a block in use back to the driver."""
+        """Return each segment without a block in use to the driver."""
         self._do({"op": "empty_cache"})
 
     @property
@@ -76,7 +76,7 @@ class VirtualAllocator:
         return [{**entry} for entry in self._program]
 
     def replay(self) -> AllocatorReplay:
-        """What the allocator holds now, and held before."""
+        """What the allocator holds now, and what it held before."""
         return replay_allocator(self.program, self.settings)
 
     def _do(self, entry: Entry) -> Any:

@@ -57,12 +57,12 @@ class TapeReplay(Value, Plottable):
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes at any moment."""
+        """The largest number of bytes at any moment."""
         return self.peak.live_bytes
 
     @property
     def peak_owner(self) -> str:
-        """Who held most at the peak."""
+        """The layer that holds most at the peak."""
         return self.owners[0][0] if self.owners else RESIDENT
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ class VirtualTape:
         self._program: list[Entry] = []
 
     def forward(self, layer: int, *, keep: bool) -> None:
-        """Run a layer; `keep` its activations for its backward pass, or its output alone."""
+        """Run a layer; `keep` its activations for its backward pass, or only its output."""
         self._do({"op": "forward", "layer": layer, "keep": keep})
 
     def recompute(self, layer: int, *, keep: bool = True) -> None:
@@ -41,11 +41,11 @@ class VirtualTape:
         self._do({"op": "recompute", "layer": layer, "keep": keep})
 
     def backward(self, layer: int) -> None:
-        """The backward pass of a layer: needs its activations, its inputs and the gradient; frees the layer."""
+        """The backward pass of a layer: it needs its activations, its inputs and the gradient, and frees the layer."""
         self._do({"op": "backward", "layer": layer})
 
     def drop(self, layer: int, *, keep_output: bool = False) -> None:
-        """Let go of what is held of a layer, of its output too unless `keep_output`."""
+        """Free what is held of a layer, including its output unless `keep_output`."""
         self._do({"op": "drop", "layer": layer, "keep_output": keep_output})
 
     def offload(self, layer: int) -> None:
