@@ -41,7 +41,7 @@ class Clock(Protocol):
 
     @property
     def modelled(self) -> bool:
-        """Whether its time comes from a model, and not from this machine."""
+        """Whether its time comes from a model instead of this machine."""
 
     def now_s(self) -> float:
         """The time in seconds since an arbitrary moment; it never runs backwards."""
@@ -73,7 +73,7 @@ class HostClock:
 
     @property
     def device(self) -> str:
-        """'': it times the processor itself."""
+        """An empty string: it times the processor itself."""
         return ""
 
     @property
@@ -91,7 +91,7 @@ class HostClock:
         return time.perf_counter()
 
     def synchronize(self) -> None:
-        """Nothing: the processor's own work is done when a call returns."""
+        """Do nothing: the processor's own work is done when a call returns."""
 
 
 class AcceleratorClock(HostClock):
@@ -153,7 +153,7 @@ class EventClock:
 
     @property
     def read_cost_s(self) -> float:
-        """The time of one reading: a mark, and the wait for it."""
+        """The time of one reading: recording an event, and waiting for it."""
         if self._cost_s is None:
             self._cost_s = mean_cost_s(self.now_s, reads=20, runs=3)
         return self._cost_s

@@ -1,4 +1,4 @@
-"""Which machine is this: the environment stamp that travels with every result. Works without torch."""
+"""The environment stamp, which describes the machine and accompanies every result. Works without torch."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Device(Value):
 
     @classmethod
     def from_json(cls, tree: str | Mapping[str, Any]) -> Device:
-        """The stamp that `to_json` wrote, from its tree or its text."""
+        """The stamp from what `to_json` returned, as a tree or as text."""
         return cls.from_dict(json.loads(tree) if isinstance(tree, str) else tree)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Device:
-        """The stamp that `to_dict` wrote; fields of a newer schema are left out."""
+        """The stamp from what `to_dict` returned; fields of a newer schema are ignored."""
         known = {field.name for field in dataclasses.fields(cls)}
         try:
             return cls(**{name: value for name, value in data.items() if name in known})
@@ -154,7 +154,7 @@ def budget_here(asked_s: float, *, least_s: float) -> float:
 
 
 def is_quick() -> bool:
-    """Whether measurements here take their least: time, and memory."""
+    """Whether measurements use as little time and memory as possible."""
     return bool(os.environ.get(QUICK))
 
 

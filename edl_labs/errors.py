@@ -79,7 +79,7 @@ class EdlError(Exception):
 
 
 class UsageError(EdlError):
-    """The command, an argument or the environment is wrong; nothing was done."""
+    """The command, an argument or the environment is wrong, and nothing was done."""
 
     exit_code = 2
 

@@ -24,10 +24,10 @@ def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
 
 
 class Plottable:
-    """What a result with a picture has in common; which function draws it is one line in the table of `plots`."""
+    """Base of results with a picture; the table in `plots` says which function draws it."""
 
     def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
-        """The result's picture, on new axes unless some are given; gives the axes."""
+        """Draws the result's picture, by default on new axes, and returns the axes."""
         drawn: Axes = present("plot", self, axes, **options)
         return drawn
 

@@ -49,7 +49,7 @@ class Estimate:
         return (self.high - self.low) / 2
 
     def map(self, function: Any) -> Estimate:
-        """The estimate on another scale, under an increasing function such as math.exp."""
+        """The estimate on a different scale, given by an increasing function such as math.exp."""
         return Estimate(
             function(self.center), function(self.low), function(self.high), self.level, self.n, self.effective_n
         )
@@ -67,7 +67,7 @@ def sign_flip_interval(differences: Sequence[float], *, level: float = 0.95) -> 
 
 
 def sign_flip_intervals(differences: Sequence[float], *, levels: Sequence[float]) -> list[Estimate]:
-    """`sign_flip_interval` at several levels, for the price of one."""
+    """`sign_flip_interval` at several levels, at the cost of one."""
     x = _samples(differences)
     for level in levels:
         _check_level(level)

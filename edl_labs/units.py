@@ -25,7 +25,7 @@ def si(value: float, unit: str, *, digits: int = 3) -> str:
 
 
 def seconds(value: float, *, digits: int = 3) -> str:
-    """A duration given in seconds, in the unit people would say.
+    """A duration in seconds as text, in the usual unit.
 
     >>> seconds(1.24e-5), seconds(90), seconds(7200), seconds(9 * 86400)
     ('12.4 µs', '1.5 min', '2 h', '9 d')
@@ -116,7 +116,7 @@ def ratio_text(ratio: float, low: float, high: float) -> str:
 
 
 def counted(number: float, noun: str) -> str:
-    """A number with its noun, in the plural where it must be.
+    """A number with its noun, in the plural if needed.
 
     >>> counted(1, "cell"), counted(3, "cell"), counted(1.5, "day"), counted(2, "batch")
     ('1 cell', '3 cells', '1.5 days', '2 batches')

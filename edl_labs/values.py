@@ -55,7 +55,7 @@ class Value:
 
     @classmethod
     def kind_name(cls) -> str:
-        """The value of `kind` in its JSON."""
+        """The value of `kind` in this class's JSON."""
         return cls.__dict__.get("KIND") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def to_json(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def as_tree(value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """A float that `as_tree` wrote."""
+    """A float from what `as_tree` returned for it."""
     return float(value)
 
 

@@ -154,13 +154,15 @@ def _check(method: str, bits: int, share: float) -> None:
         )
     if not isinstance(bits, int) or not _BITS[0] <= bits <= _BITS[1]:
         raise UsageError(
-            f"a grid cannot have {bits!r} bits", why=f"{_BITS[0]} to {_BITS[1]} are supported", next="bits=8"
+            f"a grid cannot have {bits!r} bits",
+            why=f"{_BITS[0]} to {_BITS[1]} are supported",
+            next="use bits=8, for example",
         )
     if not 0 < share <= 1:
         raise UsageError(
             f"the share of values to keep is {share:g}",
             why="it must be above 0 and at most 1",
-            next="share=0.999",
+            next="use share=0.999, for example",
         )
 
 

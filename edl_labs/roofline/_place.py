@@ -155,12 +155,12 @@ def _what_is_in_doubt(machine: Machine, point: Point, found: Bound) -> str:
     """In words, the roof or the count; a remembered card is dropped only where the roof is in doubt."""
     excess = _excess(point, found)
     if excess > _HIDDEN_AT_MOST or _above_datasheet(machine, point):
-        return f"the FLOP count or the clock is wrong, by a factor of {excess:.3g}; the saved machine card is kept"
+        return f"the count or the clock is in doubt, by a factor of {excess:.3g}; the saved machine card is kept"
     from edl_labs.roofline._ceilings import forget
 
     if not forget(machine):
-        return "either the roof or the FLOP count may be wrong"
-    return "the roof may be wrong: its saved machine card was dropped, and the next ceilings() measures again"
+        return "the roof is as doubtful as the count"
+    return "the roof is in doubt: its saved machine card was dropped, and the next ceilings() measures again"
 
 
 def _excess(point: Point, found: Bound) -> float:

@@ -24,7 +24,7 @@ class Calls:
     times: int = 1
 
     def sent_bytes(self, ranks: int) -> float:
-        """What each rank sends at least: (P-1)/P of the vector, twice that in an all_reduce."""
+        """The bytes that each rank sends at least: (P-1)/P of the vector, or twice that in an all_reduce."""
         passes = 2 if self.operation == "all_reduce" else 1
         return passes * (ranks - 1) / ranks * self.message_bytes * self.times
 

@@ -23,7 +23,7 @@ def pair(name: str, value: int | tuple[int, int], *, least: int = 1) -> tuple[in
 
 
 def check_sizes(**sizes: object) -> None:
-    """UsageError for the first that is not a whole number of at least 1."""
+    """UsageError for the first size that is not a whole number of at least 1."""
     for name, size in sizes.items():
         check_size(name, size)
 

@@ -99,7 +99,7 @@ class Work(Value):
     __rmul__ = __mul__
 
     def named(self, name: str) -> Work:
-        """The same work under another name."""
+        """The same work with a different name."""
         return dataclasses.replace(self, name=name)
 
     def __str__(self) -> str:
@@ -353,7 +353,7 @@ def embedding(tokens: int, features: int, *, vocabulary: int | None = None, dtyp
 
 
 def item_bytes(dtype: object) -> int:
-    """Bytes of one value; EdlError for a dtype that is not known.
+    """Bytes of one value; EdlError for an unknown dtype.
 
     >>> item_bytes("bf16"), item_bytes("torch.float64")
     (2, 8)
@@ -370,7 +370,7 @@ def window_outputs(
     padding: int | tuple[int, int] = 0,
     dilation: int | tuple[int, int] = 1,
 ) -> tuple[int, int]:
-    """Height and width of what a sliding window leaves; UsageError where it does not fit."""
+    """Height and width of the output of a sliding window; UsageError if the window does not fit."""
     check_sizes(height=height, width=width)
     found = []
     sizes = zip((height, width), pair("kernel", kernel), pair("stride", stride), strict=True)

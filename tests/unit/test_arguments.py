@@ -74,7 +74,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "saved with a loss of 3": (lambda: n.saved_activations(LINEAR, X, loss=3), "loss must be a function or None"),
     "tensors of a number": (lambda: n.SavedTensors(3), "SavedTensors() needs an iterable of Tensors, got int."),
     "state of a number": (lambda: n.training_state(3), "training_state() needs a Module"),
-    "rates of no dtype": (lambda: n.rates_here("q"), "no format is called 'q'"),
+    "rates of no dtype": (lambda: n.rates_here("q"), "there is no format 'q'"),
     "gradients of a number": (lambda: n.recorded_gradients(LINEAR, 3), "loss must be a function"),
     "fault of a number": (lambda: p.whose_fault([1, 2], 3), "step must be a function, got int"),
     "fault of no loader": (lambda: p.whose_fault(3, f), "whose_fault() needs"),
@@ -101,7 +101,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "fold a number": (lambda: i.fold_batch_norms(3), "fold_batch_norms() needs a Module"),
     "a grid of text": (lambda: i.integer_grid("abc"), "Expected numbers, got str."),
     "a grid's axis": (lambda: i.integer_grid([1.0], axis=7), "axis is 7, but the values have 1 dimension"),
-    "noise of two shapes": (lambda: i.sqnr_db([1.0, 2.0], [1.0]), "The values have shape (2,), the rounded ones (1,)"),
+    "noise of two "
+    "shapes": (lambda: i.sqnr_db([1.0, 2.0], [1.0]), "The values have shape (2,), but the rounded values"),
     "shares of a number": (lambda: t.attribute(3), "attribute() needs a Trace, an AnalysedTrace or a path, got int."),
     "shares of no file": (lambda: t.attribute("/no/such.json"), "cannot read such.json"),
     "gain from a number": (lambda: t.what_if(3, "copy"), "what_if() needs a Trace, an AnalysedTrace or a path"),

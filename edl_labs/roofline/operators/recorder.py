@@ -32,7 +32,7 @@ _NORMS = {
 
 
 class TensorSpec(NamedTuple):
-    """What is kept of a tensor: never its values."""
+    """The recorded facts of a tensor, never its values."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype

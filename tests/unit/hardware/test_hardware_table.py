@@ -430,7 +430,7 @@ def test_an_unlisted_slice_is_told_those_of_its_gpu():
     with pytest.raises(EdlError) as caught:
         accelerator("NVIDIA H100 80GB HBM3 MIG 9g.90gb")
 
-    assert "no MIG profile 9g.90gb of H100-SXM in the hardware table" == caught.value.what
+    assert "there is no MIG profile 9g.90gb of H100-SXM in the hardware table" == caught.value.what
     assert "1g.10gb, 1g.20gb" in caught.value.why
 
 
@@ -447,7 +447,7 @@ def test_a_key_or_alias_finds_its_entry_and_a_stranger_is_told_the_keys():
     with pytest.raises(EdlError) as caught:
         accelerator("A100X")
 
-    assert "no accelerator 'A100X' in the hardware table" == caught.value.what
+    assert "there is no accelerator 'A100X' in the hardware table" == caught.value.what
     assert "A100-80GB-PCIe" in caught.value.why
 
 

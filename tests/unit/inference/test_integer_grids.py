@@ -149,8 +149,8 @@ def test_all_zeros_have_a_grid_too():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"method": "entropy"}, "'entropy' is no calibration"),
-        ({"bits": 1}, "a grid of 1 bits"),
+        ({"method": "entropy"}, "'entropy' is not a calibration method"),
+        ({"bits": 1}, "a grid cannot have 1 bits"),
         ({"share": 0}, "a share of 0"),
     ],
 )

@@ -128,7 +128,7 @@ def test_two_of_each_four_are_kept_and_the_earlier_of_equals():
     mask = two_of_four_mask([[1.0, -3.0, 2.0, 0.0, 5.0, 5.0, 5.0, 5.0]])
 
     assert [[False, True, True, False, True, True, False, False]] == mask.tolist()
-    with pytest.raises(UsageError, match=r"a weight of shape \(1, 6\)"):
+    with pytest.raises(UsageError, match=r"a weight cannot have the shape \(1, 6\)"):
         two_of_four_mask(torch.ones(1, 6))
 
 

@@ -109,7 +109,7 @@ def test_the_recipe_asks_for_parallelism_too():
     few = find_limiter(DECK, work.gemm(4096, 4096, 4096), parallel_items=19)
 
     assert ("compute", "latency") == (full.limiter, few.limiter)
-    assert "19 independent pieces leave idle some of the units" in few.steps
+    assert "19 independent pieces leave some units idle" in few.steps
     assert "memory" == find_limiter(DECK, work.elementwise(10**8)).limiter
     assert "latency" == find_limiter(DECK, work.elementwise(100)).limiter
 
@@ -180,9 +180,13 @@ def test_bad_input_is_told_what_why_and_next(call):
         (
             Work(1e9, 1e12, 1e10, "bf16"),
             "compute",
-            "100.1 FLOP/B, 100 of them on the unit that takes longest, above that",
+            "100.1 FLOP/B, 100 of them on the unit that takes longest, which is above that",
         ),
-        (Work(7e12, 1e12, 1e12, "bf16"), "memory", "8 FLOP/B, 1 of them on the unit that takes longest, below that"),
+        (
+            Work(7e12, 1e12, 1e12, "bf16"),
+            "memory",
+            "8 FLOP/B, 1 of them on the unit that takes longest, which is below that",
+        ),
         (Work(1e13, 1e9, 1e10, "bf16"), "compute", "above that"),
     ],
 )
