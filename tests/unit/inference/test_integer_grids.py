@@ -151,7 +151,7 @@ def test_all_zeros_have_a_grid_too():
     [
         ({"method": "entropy"}, "'entropy' is not a calibration method"),
         ({"bits": 1}, "a grid cannot have 1 bits"),
-        ({"share": 0}, "a share of 0"),
+        ({"share": 0}, "the share of values to keep is 0"),
     ],
 )
 def test_bad_settings_are_told(options, said):
