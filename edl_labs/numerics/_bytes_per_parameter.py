@@ -106,7 +106,7 @@ class ParameterBytes(Value):
 
     @property
     def resident(self) -> float:
-        """What stays on the GPU from step to step."""
+        """The bytes that stay on the GPU from step to step."""
         return sum(getattr(self, part) for part in PARTS)
 
     @property
@@ -115,7 +115,7 @@ class ParameterBytes(Value):
         return self.resident + self.transient
 
     def of(self, parameters: int) -> float:
-        """Resident bytes of a model of so many parameters."""
+        """Resident bytes of a model with this number of parameters."""
         return self.resident * parameters
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ class FloatFormat:
 
     @property
     def bits(self) -> int:
-        """How many bits one value takes."""
+        """The number of bits of one value."""
         return int(self.signed) + self.exponent_bits + self.mantissa_bits
 
     @property

@@ -44,7 +44,7 @@ class MemoryMoment(Value):
 
     @property
     def total_bytes(self) -> int:
-        """All categories together."""
+        """The bytes of all categories together."""
         return sum(self.held_bytes.values())
 
 
@@ -73,7 +73,7 @@ class MemoryPlan(Value, Plottable):
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes at any moment of the step."""
+        """The largest number of bytes at any moment of the step."""
         return self.peak.total_bytes
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ def _is_recurrent(operation: str) -> bool:
 
 
 def peak_of(history: list[tuple[int, Counter[str]]], category: str) -> int:
-    """The most bytes of one category at any moment."""
+    """The largest number of bytes of one category at any moment."""
     return max(held[category] for _, held in history)
 
 

@@ -47,7 +47,7 @@ class StepCost(Value):
 
     @property
     def launch_share(self) -> float:
-        """The fraction of the step in which launches are what it waits for."""
+        """The fraction of the step that is spent waiting for launches."""
         waits = self.host_s >= self.device_s if self.asynchronous else True
         return min(1.0, self.host_s / self.time_s) if waits and self.time_s else 0.0
 
@@ -77,7 +77,7 @@ class AmpPrediction(Value):
 
     @property
     def speedup_low(self) -> float:
-        """The same when misaligned products find no tensor core."""
+        """The same if misaligned products cannot use tensor cores."""
         return self.full.time_s / self.low_misaligned.time_s if self.low_misaligned.time_s else 1.0
 
     @property

@@ -32,7 +32,7 @@ class Fate(Value):
 
     @property
     def judged(self) -> int:
-        """The finite numbers that are not zero: what fractions are of."""
+        """The number of finite values that are not zero, to which the fractions refer."""
         return self.flushed_count + self.subnormal_count + self.normal_count + self.overflowed_count
 
     @property

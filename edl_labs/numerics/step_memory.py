@@ -65,7 +65,7 @@ class StepRecorder(TorchDispatchMode):
             hook.remove()
 
     def there(self, found: Iterable[torch.Tensor], category: str) -> None:
-        """Storages that are there before the step."""
+        """Storages that exist before the step."""
         for tensor in found:
             storage = tensor.untyped_storage()
             if storage._cdata not in self._live:
@@ -74,7 +74,7 @@ class StepRecorder(TorchDispatchMode):
                 self._parameters.add(storage._cdata)
 
     def begin(self, phase: str) -> None:
-        """What comes next belongs to `phase`."""
+        """What follows belongs to `phase`."""
         self.phase = phase
         self.marks.append((len(self.operations), phase))
 

@@ -205,7 +205,7 @@ class _Source:
                     raise
 
     def awaited(self, number: int, get: Callable[[], Any]) -> Any:
-        """What `get` brings as batch `number`, its errors explained."""
+        """What `get` returns as batch `number`, with its errors explained."""
         try:
             batch = get()
         except Exception as error:

@@ -214,7 +214,7 @@ class Frontier(Value, Plottable):
 
     @property
     def best(self) -> tuple[FrontierPoint, ...]:
-        """The points that no other one beats in waste, randomness and throughput at once."""
+        """The points that no other point beats in waste, randomness and throughput at the same time."""
         return tuple(p for p in self.points if not any(_beats(q, p) for q in self.points))
 
 

@@ -145,7 +145,7 @@ def image_stages(
 
 
 def left_out(stages: Sequence[Stage]) -> dict[str, str]:
-    """Why a rung is missing."""
+    """Why a stage is missing."""
     reasons = {
         "open": "the samples are in a file that stays open",
         "pin": "nothing is pinned without an accelerator",
@@ -224,12 +224,12 @@ class Ladder(Value, Plottable):
 
     @property
     def main_s(self) -> float:
-        """What the training process does for a sample."""
+        """The time of the training process per sample."""
         return sum(rung.alone_s for rung in self.rungs if rung.where == "main")
 
     @property
     def slowest(self) -> Rung:
-        """The stage that takes longest alone."""
+        """The stage that takes longest when it runs alone."""
         return max(self.rungs, key=lambda rung: rung.alone_s)
 
     def __str__(self) -> str:

@@ -31,7 +31,7 @@ class DecoderRow:
 
     @property
     def scaling(self) -> float:
-        """How many times as fast the loader is as one thread."""
+        """How many times faster the loader is than one thread."""
         return self.loader_per_s / self.alone_per_s
 
 

@@ -1,4 +1,4 @@
-"""Limits on waiting: a call that does not come back ends with an error that names what was waited for."""
+"""Limits on waiting: a call that does not return ends with an error that names what was waited for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Rang(BaseException):
 
 
 class TookTooLong(EdlError):
-    """Something was waited for longer than its limit."""
+    """A wait exceeded its limit."""
 
 
 @checked_arguments()

@@ -219,7 +219,7 @@ def checked_batches(batches: Iterable[Iterable[Any]], samples: int) -> list[list
 
 
 def positive(value: object, what: str) -> int:
-    """`value` as a whole number from 1; UsageError for anything else."""
+    """`value` as a whole number of 1 or more; UsageError for anything else."""
     whole = _whole(value)
     if whole is None or whole < 1:
         raise UsageError(f"{what} is {value!r}", why="it must be a whole number of at least 1", next=f"try {what}=32")

@@ -32,7 +32,7 @@ class BrokenSample(EdlError):
 
 
 class DiskFull(EdlError):
-    """There is no room for what was to be written; what was written of it has been removed."""
+    """There is not enough free space to write something; partly written files have been removed."""
 
 
 def needed(package: str, *, module: str | None = None, extra: str = "data") -> ModuleType:

@@ -18,7 +18,7 @@ from edl_labs.pipeline.format_writers import ROW_GROUP, SUFFIX
 
 
 class EmptyShard(EdlError):
-    """A shard without a sample, or without some of its bytes."""
+    """A shard that has no samples, or lacks some of its bytes."""
 
 
 class Raw:

@@ -114,7 +114,7 @@ class LoaderModel(Value, Plottable):
         return bounds, slow
 
     def limit(self, workers: int) -> str:
-        """What holds the loader back at this number of workers."""
+        """What limits the loader at this number of workers."""
         bounds = self.bounds(workers)
         return min(bounds, key=bounds.__getitem__)
 
@@ -232,7 +232,7 @@ def _failed(failures: Any, children: Sequence[Any], limit_s: float) -> EdlError:
     return UsageError(
         "the work failed in a process of the contention measurement",
         why=f"the process ended with exit code {codes[0]}" if failures.empty() else failures.get(),
-        next="call the work once by itself in this process to see its error",
+        next="call the work once in this process to see its error",
     )
 
 

@@ -19,7 +19,7 @@ _COLD, _WARM = 0.05, 0.95  # some pages of a file in use always stay, or are not
 
 @dataclass(frozen=True, repr=False)
 class CacheState(Value):
-    """How much of some files is in memory. `known` is False where the system cannot tell; then nothing is claimed."""
+    """How much of some files is in memory. `known` is False if the system cannot tell."""
 
     DERIVED = ("word",)
 

@@ -195,7 +195,7 @@ def _private_bytes() -> int:
 
 @dataclass(frozen=True, repr=False)
 class SharedMemory(Value):
-    """What a loader's queue needs of shared memory, and what there is."""
+    """How much shared memory a loader's queue needs, and how much there is."""
 
     DERIVED = ("fits",)
 
@@ -205,7 +205,7 @@ class SharedMemory(Value):
 
     @property
     def fits(self) -> bool | None:
-        """Whether it fits; None where this system does not tell."""
+        """Whether it fits; None if this system does not report it."""
         return None if self.free_bytes is None else self.needed_bytes <= self.free_bytes
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ class TimeSplit(Value):
 
     @property
     def waited_share(self) -> float:
-        """Waiting over what the call would take with a core of its own."""
+        """Waiting divided by the time that the call would take on a core of its own."""
         alone_s = self.wall_s - min(self.queued_s, self.wall_s)
         return min(1.0, self.waited_s / alone_s) if alone_s > 0 else 0.0
 
@@ -65,7 +65,7 @@ def meter() -> Meter:
 
 
 def split(before: Meter, after: Meter) -> TimeSplit:
-    """What the time between two readings went into."""
+    """How the time between two readings was spent."""
     wall_s = after.wall_s - before.wall_s
     core_s, queued_s = max(0.0, after.core_s - before.core_s), max(0.0, after.queued_s - before.queued_s)
     if before.gave_way is not None and before.gave_way == after.gave_way:

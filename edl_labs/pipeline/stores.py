@@ -60,7 +60,7 @@ class Store:
 
     @property
     def nbytes(self) -> int:
-        """What the files take, all together."""
+        """The total size of the files."""
         return sum(path.stat().st_size for path in self.paths)
 
     def read(self, sample: int, *, verify: bool = False) -> bytes:

@@ -19,7 +19,7 @@ _ROUNDS = 7  # repetitions of each figure, of which the median counts
 
 
 class Bench(Protocol):
-    """What calibration asks of a GPU: the seconds of a product, a stream, a small kernel, and of issuing one."""
+    """What calibration measures on a GPU: a matrix product, a stream, a small kernel, and issuing a kernel."""
 
     name: str
 

@@ -73,7 +73,7 @@ class CudaSemantics(TorchFunctionMode):
         return self in torch.overrides._get_current_function_mode_stack()
 
     def forget_casts(self) -> None:
-        """What autocast's cache does where its context ends."""
+        """What autocast's cache does when its context ends."""
         self._cached.clear()
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:

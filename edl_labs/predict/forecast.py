@@ -83,7 +83,7 @@ class Prediction(Value, Plottable):
 
     @property
     def limiter(self) -> str:
-        """What most of the time goes into."""
+        """What takes most of the time."""
         return max(self.limits, key=lambda name: self.limits[name])
 
     @property
@@ -100,7 +100,7 @@ class Prediction(Value, Plottable):
 
     @property
     def cost_per_million(self) -> float:
-        """What a million samples cost at `price_per_hour` a GPU; 0 without a price."""
+        """The cost of a million samples at `price_per_hour` per GPU; 0 without a price."""
         if not self.price_per_hour or not self.samples_per_s:
             return 0.0
         return self.price_per_hour * self.gpus / 3600 / self.samples_per_s * 1e6

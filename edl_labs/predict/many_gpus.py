@@ -91,7 +91,7 @@ class ParallelLayout:
         return dataclasses.replace(spread, dp=dp)
 
     def machine(self, card: MachineCard) -> ClusterMachine:
-        """The cluster with this card's links, at the share that collectives reach."""
+        """The cluster with this card's links, at the share of their rate that collectives reach."""
         inside = self.inside_byte_per_s or card.link_byte_per_s or 16e9
         outside = self.outside_byte_per_s or _PORT_BYTE_PER_S.get(card.family, 12.5e9)
         node = min(self.node_gpus, self.gpus)

@@ -65,7 +65,7 @@ class StepRecording:
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes at any moment."""
+        """The largest number of bytes at any moment."""
         return sum(self.held.values())
 
 

@@ -101,7 +101,7 @@ class _Seen:
         return Finding(name, what, why, next, self.line(events), self.per_step(len(events)), cost_s)
 
     def inside(self, pattern: re.Pattern[str]) -> list[bool]:
-        """By event whether one around it has such a name."""
+        """For each event, whether an event around it has such a name."""
         named = [bool(pattern.search(name)) for name in self.trace.names]
         names, found = self.trace.name.tolist(), list[bool]()
         for above in self.trace.parent.tolist():
@@ -115,7 +115,7 @@ class _Seen:
         return call if waits else -1
 
     def idle_s(self, calls: list[int]) -> float:
-        """How long the device is idle during calls, in seconds a step."""
+        """How long the device is idle during calls, in seconds per step."""
         start, end = self.trace.start_s, self.trace.end_s
         idle = (self._length_s(i) - self._work_s(float(start[i]), float(end[i])) for i in calls)
         return sum(idle) / self.steps

@@ -134,7 +134,7 @@ _BLAMED = 5
 
 @dataclass(frozen=True, repr=False)
 class StepShares(Value):
-    """One step's wall time, and by cause the seconds of it."""
+    """One step's wall time, and its seconds by cause."""
 
     start_s: float
     end_s: float

@@ -91,7 +91,7 @@ class Diagnosis(Value):
 
     @property
     def shares(self) -> dict[str, float]:
-        """By cause its share of wall time."""
+        """The share of wall time of each cause."""
         return dict(self.attribution.shares)
 
     def shown_shares(self) -> list[str]:
@@ -119,7 +119,7 @@ class Diagnosis(Value):
         return _text(self)
 
     def html(self) -> str:
-        """The report as HTML, its pictures inside."""
+        """The report as HTML, including its plots."""
         return str(present("html", self))
 
     def figure(self) -> Figure:

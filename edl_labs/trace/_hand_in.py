@@ -86,7 +86,7 @@ def hand_in(
 
 
 def as_torch_loop(loop: Any) -> TorchLoop:
-    """A TorchLoop from one, or from a function that does one step; UsageError for anything else."""
+    """A TorchLoop from itself, or from a function that runs one step; UsageError for anything else."""
     if isinstance(loop, TorchLoop):
         return loop
     if not callable(loop) or inspect.signature(loop).parameters:

@@ -41,7 +41,7 @@ class WhatIf(Value):
 
     @property
     def gain_s(self) -> float:
-        """Seconds saved in a step."""
+        """Seconds saved per step."""
         return self.replayed_s - self.after_s
 
     @property
