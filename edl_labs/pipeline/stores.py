@@ -126,8 +126,8 @@ class Store:
         if not 0 <= number < len(self):
             raise UsageError(
                 f"there is no sample {sample!r}",
-                why=f"the store has {len(self)}",
-                next="use a number from 0 to {len(self) - 1}",
+                why=f"the store has {len(self)} samples",
+                next=f"use a number from 0 to {len(self) - 1}",
             )
         return number
 

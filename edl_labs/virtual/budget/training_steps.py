@@ -46,7 +46,7 @@ class StepTime(Value):
     copy_s: float = 0.0
     sum_s: float = 0.0
     others_s: float = 0.0
-    """Of waiting for other GPUs to come to a sum."""
+    """Time spent waiting for other GPUs to reach a sum."""
     host_s: float = 0.0
 
     @property

@@ -88,7 +88,7 @@ class ClusterContents:
             raise ReplayError(
                 f"there is no rank {rank!r}",
                 why=f"the cluster has {len(self._sides)} ranks",
-                next="use a rank from 0 to {len(self._sides) - 1}",
+                next=f"use a rank from 0 to {len(self._sides) - 1}",
             )
         forms = self._sides[rank].tensors
         named = [number for number, form in enumerate(forms) if tensor in (number, form.name)]
