@@ -37,7 +37,7 @@ class Region:
 
 
 class Buffer(Region):
-    """A piece of memory: on the device, or pinned or pageable on the host. As a region, it stands for all of it."""
+    """A piece of memory: on the device, or pinned or pageable on the host. As a region, it is the whole buffer."""
 
     __slots__ = ("freed", "gpu", "home", "index", "name", "versions", "where")
 
