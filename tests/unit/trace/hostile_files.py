@@ -42,10 +42,10 @@ def hostile() -> dict[str, tuple[bytes, str]]:
     """By kind the bytes, and a part of what is said; '' where they may be read as a trace, or refused."""
     return {
         "no gzip": (b"{}", "not a gzip file"),
-        "empty": (b"", "cut off"),
+        "empty": (b"", "is truncated"),
         "a bomb": (gzip.compress(bytes(MOST_UNPACKED_BYTES + 10), 9), "unpacks to more than 200 MB"),
         "too large": (b"x" * 5_000_001, "has 5,000,001 bytes"),
-        "cut off": (as_file(good())[:-200], "cut off"),
+        "cut off": (as_file(good())[:-200], "is truncated"),
         "deep": (gzip.compress(b'{"traceEvents": ' + b"[" * 100_000), "was not written by hand_in"),
         "deep arguments": (
             gzip.compress(_HEAD + b'{"args": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}]}"),

@@ -98,7 +98,7 @@ def test_two_ranks_are_not_merged_without_a_word(tmp_path: Path) -> None:
 
     with pytest.raises(TraceError, match="contains 2 ranks"):
         diagnose(path)
-    with pytest.raises(TraceError, match="none of them 2"):
+    with pytest.raises(TraceError, match="but no rank 2"):
         read_trace(path, rank=2)
     assert shares(traces[1]) == attribute(read_trace(path, rank=1)).shares
 
