@@ -77,7 +77,11 @@ def _tensors(given: Any) -> Any:
     return x, torch.tensor(given["exponents"], dtype=torch.int32), block_scales
 
 
-_OF_32, _OF_16, _OF_X = "one column for each 32", "one column for each 16", "rows × columns, as x"
+_OF_32, _OF_16, _OF_X = (
+    "return one column for each block of 32",
+    "return one column for each block of 16",
+    "return rows × columns, like x",
+)
 _SHORT = ", and one for a shorter last block"
 _SHAPES = {
     "saturating": _OF_32 + _SHORT,

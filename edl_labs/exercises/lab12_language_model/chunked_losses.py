@@ -173,7 +173,7 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
                 raise _not_finite(case, found[0], wanted[0], played)
             if name == "loss":
                 why = f"got {found[0]:.9g}, expected {wanted[0]:.9g}{_stale(played)}"
-                raise Wrong("The loss is wrong.", why=why, next="compare with F.cross_entropy on all logits")
+                raise Wrong("The loss is wrong.", why=why, next="compare it with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
 
@@ -230,7 +230,7 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
         f"expected {wanted[at]:.6g}{_stale(played)}"
     )
     what = f"The {words} is wrong." if words.endswith("hidden") else "Only the gradient of weight is wrong."
-    return Wrong(what, why=why, next="compare with autograd on F.cross_entropy, row by row")
+    return Wrong(what, why=why, next="compare it with autograd on F.cross_entropy, row by row")
 
 
 def _scaled(words: str, ratio: float, factor: float) -> Wrong:

@@ -46,7 +46,7 @@ class Speculate(Exercise):
                 why = f"pass {number + 1}, drafted {one['drafted']}: got {_short(mine)}, expected {_short(right)}"
                 then = "keep the drafted tokens before the first refused one, then draw one more"
                 raise _named(case, "tokens", _flat(got["tokens"])) or Wrong(
-                    "A pass produces different tokens.", why=why, next=then
+                    "next_tokens returns wrong tokens.", why=why, next=then
                 )
         for (acceptance, cost, most), mine, right in zip(
             case["draftings"], got["lengths"], want["lengths"], strict=True
