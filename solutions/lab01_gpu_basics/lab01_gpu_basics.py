@@ -133,8 +133,7 @@ predict("short_done", "With kernels of 2 µs, the device is done after", unit="�
 
 # %% solve="finish_times"
 def finish_times(program, *, launch_s):
-    """(host_s, device_s): when the host has finished
-    `program`, and when the device is done."""
+    """(host_s, device_s): when the host and the device are done with `program`."""
     ### BEGIN SOLUTION
     host_s = device_s = 0.0
     for name, duration_s in program:
@@ -702,8 +701,7 @@ with reveal_prediction("vectors") as truth:
 def fraction_of_light(
     time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
 ):
-    """The shortest possible time divided by `time_s`;
-    ValueError when `time_s` is impossible."""
+    """The shortest possible time over `time_s`; ValueError if that is impossible."""
     ### BEGIN SOLUTION
     bound_s = max(moved_bytes / bandwidth_byte_per_s, flop / peak_flop_per_s)
     if time_s < bound_s or time_s <= 0:
@@ -766,8 +764,7 @@ predict("tiles_120", "With 120 tiles it is", unit="%")
 
 # %% solve="wave_quantization"
 def wave_report(tiles, *, sm_count):
-    """(waves, efficiency, spare): how many waves of `sm_count` tiles,
-    the share of their places that hold a tile, and the free places."""
+    """(waves, efficiency, spare) for `tiles` tiles on `sm_count` SMs."""
     ### BEGIN SOLUTION
     waves = -(-tiles // sm_count)
     return waves, tiles / (waves * sm_count), waves * sm_count - tiles
@@ -775,8 +772,7 @@ def wave_report(tiles, *, sm_count):
 
 
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
-    """The n from 1 to `bound` for which an m × n
-    output makes the best use of the machine."""
+    """The n from 1 to `bound` whose m × n output uses the machine best."""
 
     ### BEGIN SOLUTION
     def columns_a_wave(n):
@@ -873,8 +869,7 @@ FACTOR |= {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTP", 1)}
 
 # %% solve="petabyte"
 def transfer_s(size, rate, *, efficiency=1.0):
-    """Seconds to send `size` over a link of `rate`;
-    a share `efficiency` of its bits carries data."""
+    """Seconds to send `size` over a link of this `rate` and `efficiency`."""
 
     ### BEGIN SOLUTION
     def in_bytes(text):
@@ -918,8 +913,7 @@ with requires_solution("petabyte"), reveal_prediction("wrong_row") as truth:
 
 # %% solve="tile_quantization"
 def tile_report(m, n, *, tile_m, tile_n):
-    """(tiles, wasted, ragged): how many tiles an m × n output needs,
-    the wasted share, and how many tiles hang over an edge."""
+    """(tiles, wasted, ragged) of an m × n output that is cut into tiles."""
     ### BEGIN SOLUTION
     tiles = -(-m // tile_m) * -(-n // tile_n)
     return (
@@ -1013,8 +1007,7 @@ predict("chunks", "For 32 MB on an A100, the best number of chunks is", unit="ch
 
 # %% solve="transfer_overlap"
 def run_overlapped(gpu, nbytes, *, load, kernel):
-    """The host buffer with the result of `kernel` on `nbytes`
-    bytes of input; copies and kernels overlap."""
+    """The host buffer with the result, after copies and kernels that overlap."""
 
     ### BEGIN SOLUTION
     def run(machine, chunks):

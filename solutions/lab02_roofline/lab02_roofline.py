@@ -242,8 +242,7 @@ def ridge_point(machine, dtype, level):
 
 
 def lower_bound(machine, work):
-    """(time_s, limiter): the shortest possible time,
-    and "compute" or the memory level that takes it."""
+    """(time_s, limiter): the shortest possible time, and what takes that long."""
     ### BEGIN SOLUTION
     spent_s = {
         level: count / machine["bandwidth_byte_per_s"][level]
@@ -391,8 +390,7 @@ predict("two_kernels", "Two kernels together have", unit="FLOP/B")
 
 # %% solve="fused_or_not"
 def intensities(chain, *, size_bytes, keep):
-    """(unfused, fused) FLOP/B of a chain of
-    steps, as separate kernels and as one."""
+    """(unfused, fused) FLOP/B of a chain, as separate kernels and as one kernel."""
     ### BEGIN SOLUTION
     apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
     inside = {step["writes"] for step in chain}
@@ -818,8 +816,7 @@ predict("free_rest", "With the rest free, training is faster by", unit="times")
 
 # %% solve="amdahl"
 def speedup(classes, faster):
-    """Old time over new time of the whole, if the classes
-    in `faster` become faster by the factors given there."""
+    """Old time over new time, if the classes in `faster` speed up by its factors."""
     ### BEGIN SOLUTION
     return 1 / sum(
         row["time_share"] / faster.get(name, 1.0) for name, row in classes.items()
@@ -924,8 +921,7 @@ def network_intensity(batch, *, nodes, itemsize, behind):
 def step_s(
     batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets
 ):
-    """Seconds of a training step: forward, backward
-    and the sum of the gradients around a ring."""
+    """Seconds of a training step whose gradients are summed around a ring."""
     ### BEGIN SOLUTION
     forward_s = 2 * weights * batch / nodes / node_flop_per_s
     ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
@@ -1015,8 +1011,7 @@ predict("always", "A batch that is large enough exists", choices=for_which)
 
 # %% solve="minibatch_crossover"
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
-    """The batch at which the layer's intensity reaches
-    `ridge`; math.inf when none is large enough."""
+    """The batch at which the intensity equals `ridge`; math.inf if there is none."""
     ### BEGIN SOLUTION
     # 2 K N M / (b (K N + (K + N) M)) = ridge, solved for M
     gain = 2 * inputs * outputs - ridge * itemsize * (inputs + outputs)
@@ -1128,8 +1123,7 @@ predict("weakly", "With weak scaling, you would go up to", unit="nodes")
 
 # %% solve="scaling_plan"
 def plan(job, cluster):
-    """("strong", "weak" or "none", nodes): the scaling that
-    keeps more nodes efficient, and their number."""
+    """(scaling, nodes), where the scaling is "strong", "weak" or "none"."""
 
     ### BEGIN SOLUTION
     names = ("weights", "itemsize", "buckets", "node_flop_per_s", "link_byte_per_s")

@@ -107,7 +107,7 @@ def _common_mistake(case: Any, got: Any, want: Any) -> Wrong | None:
     last = chain[-1]["flop"] / sum(step["flop"] for step in chain)
     for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
         if last != 1 and close(value, right * last, rtol=1e-6):
-            why, then = f"all {len(chain)} steps have operations", "add up all FLOPs of the chain"
+            why, then = f"each of the {len(chain)} steps has operations", "add up all FLOPs of the chain"
             return Wrong(f"{which}, your code counts only the operations of the last step", why=why, next=then)
     each = [s["flop"] / sum(size[n] for n in {*s["reads"], s["writes"]}) for s in chain]
     if not close(got[0], want[0], rtol=1e-6) and close(got[0], sum(each) / len(each), rtol=1e-6):
