@@ -461,8 +461,7 @@ predict("ends_up", "The scale ends up", choices=("lower", "where it began", "hig
 
 # %% solve="dynamic_scale"
 class LossScaler:
-    """A dynamic loss scale: it backs off on overflow, grows after
-    clean steps, and skips steps that would spoil the weights."""
+    """A dynamic loss scale: backs off on overflow, grows after clean steps."""
 
     def __init__(
         self,
@@ -488,8 +487,7 @@ class LossScaler:
         ### END SOLUTION
 
     def unscale_(self, optimizer):
-        """Divides the gradients by the scale, in place; raises
-        RuntimeError if this was done since the last update."""
+        """Divides the gradients by the scale in place; RuntimeError if done already."""
         ### BEGIN SOLUTION
         if self.is_unscaled:
             raise RuntimeError(
@@ -763,8 +761,7 @@ def alignment(shape, bits):
 
 
 def best_padding(shape, bits, *, rates):
-    """[m, k, n], each side unchanged or padded,
-    such that the product takes the least time."""
+    """[m, k, n], padded such that the product takes the least time."""
     ### BEGIN SOLUTION
     multiples = (1, 128 // bits, 1024 // bits)
     choices = itertools.product(
