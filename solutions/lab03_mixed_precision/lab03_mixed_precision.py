@@ -701,16 +701,12 @@ with (
     reveal_prediction("unscaled_curve", "absurd_start") as truth,
 ):
     if len(curves) < 3:
-        raise NotImplementedError(
-            "the cell above has not trained all three networks yet"
-        )
+        raise NotImplementedError("the cell above has not trained all three nets yet")
     truth(unscaled_curve="it stays flat", absurd_start="it falls as in fp32")
     figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
     for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
         draw_losses(axes, losses, line, name=name)
-    axes.set(
-        ylabel="loss, mean of 10 steps", title="the same network, the same batches"
-    )
+    axes.set(ylabel="loss, mean of 10 steps", title="same network, same batches")
     below.step(range(len(own)), own, where="post")
     below.set_yscale("log", base=2)
     below.set(xlabel="step", ylabel="your scale")
