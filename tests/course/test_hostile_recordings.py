@@ -29,7 +29,7 @@ READ_LATER = {  # collected as they are; what the process that reads them says
     "events": ("objects without end", "too many events"),
     "plain": ("no gzip", "was not written by hand_in"),  # as a browser unpacks: it is packed again
     "text": ("no JSON", "was not written by hand_in"),
-    "short": ("cut off", "is cut off"),
+    "short": ("cut off", "is truncated"),
 }
 
 
