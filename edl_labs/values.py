@@ -39,10 +39,10 @@ class Value:
     """A frozen result. Dataclasses that inherit it say `repr=False`, so that theirs stays short."""
 
     KIND: ClassVar[str] = ""
-    """What JSON calls it; the class's name in snake_case when empty."""
+    """Its name in JSON; if empty, the class's name in snake_case."""
     SCHEMA: ClassVar[int] = 1
     DERIVED: ClassVar[tuple[str, ...]] = ()
-    """Properties that go to JSON with the fields."""
+    """Properties that are written to JSON with the fields."""
     OMITTED: ClassVar[tuple[str, ...]] = ()
     """Fields that stay out of JSON: what a value was made from, or an object that is not data."""
     ROWS: ClassVar[str] = ""

@@ -23,7 +23,7 @@ class TensorFacts(Value):
     dtype: str
     itemsize: int
     base: str
-    """The tensor that owns the memory: itself, or what it is a view of."""
+    """The tensor that owns the memory: the tensor itself, or the one of which it is a view."""
     role: str = "made"
 
     @property

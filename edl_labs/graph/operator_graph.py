@@ -45,7 +45,7 @@ class Graph(Value, Plottable):
     tensors: Mapping[str, TensorFacts] = field(hash=False)
     outputs: tuple[str, ...]
     guards: tuple[str, ...] = ()
-    """What has to be so for the graph to hold: shapes, dtypes, ranges of dynamic sizes."""
+    """The conditions under which the graph is valid: shapes, dtypes, ranges of dynamic sizes."""
 
     @classmethod
     def of(

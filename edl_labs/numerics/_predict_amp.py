@@ -241,8 +241,8 @@ _EXPLAINED: dict[str, Any] = {
     ),
     "no faster unit": lambda p: f"this device multiplies {p.dtype} no faster than fp32",
     "memory-bound": lambda p: (
-        f"{percent(p.full.memory_share)} of the device's time is spent waiting for memory, so the gain is at best "
-        "from half the bytes, not the "
+        f"{percent(p.full.memory_share)} of the device's time is spent waiting for memory; with half the bytes this "
+        "part is at best halved, and it does not speed up by the "
         "tensor cores' factor"
     ),
     "misaligned": lambda p: (

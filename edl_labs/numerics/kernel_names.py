@@ -31,7 +31,11 @@ _MARKS: tuple[tuple[bool | None, str, str], ...] = (
     (True, "mma", r"SM(75|80|89)_\d+x\d+x\d+_|hmma|imma|_mma_"),
     (True, "fused attention", r"flash_(fwd|bwd|fprop|dgrad)|flash_attn|fmha(Sm\d+|_v2|_cutlass)|sdpa_sm\d+"),
     (True, "xmma on a Hopper or Blackwell chip", r"sm(9\d|1\d\d)_xmma"),
-    (None, "a compiled matrix product does not say", r"triton_(tem|mm|bmm)|_?(matmul|gemm|bmm)_?kernel|flex_attention"),
+    (
+        None,
+        "the name of a compiled matrix product does not tell",
+        r"triton_(tem|mm|bmm)|_?(matmul|gemm|bmm)_?kernel|flex_attention",
+    ),
     (False, "a plain fp32 or fp64 product", r"(?<![a-z])[sdc]gemm|winograd"),
     (None, "a matrix product without a mark", r"gemm|matmul|conv|fprop|dgrad|wgrad|xmma|attention"),
 )

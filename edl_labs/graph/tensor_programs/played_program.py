@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _OF_SHAPES = frozenset({"full_like", "ones_like", "zeros_like", "new_full", "new_ones", "new_zeros"})
-"""Of their argument, these use the shape alone."""
+"""These use only the shape of their argument."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,19 @@ class Section:
 
     name: str = ""
     operators: Counter[str] = field(default_factory=Counter)
-    """Kernels by the operator's name (`add`, `mm`); views are none."""
+    """Kernels by the operator's name (`add`, `mm`); views are not counted."""
     host_reads: int = 0
     """Values of tensors that follow from inputs, brought to the host, or sizes of results that follow from values; an
     optimizer's own count of steps is none."""
     read_values: list[float] = field(default_factory=list)
-    """What these reads brought, on these inputs."""
+    """The values that these reads returned for these inputs."""
     conversions: int = 0
-    """Kernels that read one dtype and write another, whatever they do besides."""
+    """Kernels that read one dtype and write a different one."""
     moved_bytes: int = 0
     """Read and written by all kernels, each of its own."""
     contraction_flops: int = 0
     shapes: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
-    """(operator, shape) of each tensor that a kernel made."""
+    """(operator, shape) of each tensor that a kernel created."""
     inputs: set[str] = field(default_factory=set)
     """Names of the program's inputs that an operator here has as an argument."""
 
@@ -63,13 +63,13 @@ class Played:
     made_since_input: dict[str, int] = field(default_factory=dict)
     """Elements that kernels made from the first use of an input on, by its name."""
     trace: list[Kernel] = field(default_factory=list)
-    """Every kernel and every value brought to the host, in the order in which they ran."""
+    """Every kernel and every value read by the host, in the order in which they ran."""
     inputs_at: dict[str, int] = field(default_factory=dict)
     """The memory of each input."""
     outputs_at: dict[str, int] = field(default_factory=dict)
     """The memory of each output."""
     bytes_of: dict[int, int] = field(default_factory=dict)
-    """The size of each memory that was made, and of each input's."""
+    """The size of each memory that was allocated, and of each input's memory."""
 
     @property
     def kernels(self) -> int:

@@ -197,10 +197,10 @@ _COMPARISONS: dict[Any, Callable[..., torch.Tensor]] = {
     torch.ops.aten.equal.default: torch.eq,
     torch.ops.aten.allclose.default: _is_close,
 }
-"""Operators that give a bool, and what they compare elements with."""
+"""Operators that return a bool, and the value with which they compare elements."""
 
 _ELSEWHERE = frozenset({"device", "layout", "pin_memory", "non_blocking"})
-"""Arguments that say where a tensor lies, not what it holds."""
+"""Arguments that say where a tensor is stored, not what it contains."""
 
 
 def _name(func: Any) -> str:

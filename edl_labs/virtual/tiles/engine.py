@@ -17,7 +17,7 @@ from edl_labs.virtual.tiles.tile_values import Array, Tile, or_false
 from edl_labs.virtual.tiles.value_operations import ValueOperations
 
 _COSTS = {"erf": 200, "unary": 10, "//": 20, "%": 20, "cumsum": 10, "load": 20, "store": 20, "atomic": 100}
-"""Times as long as an addition takes for an element: measured."""
+"""The time per element, relative to an addition; measured."""
 
 
 class Engine(ValueOperations, AccessOperations):

@@ -25,7 +25,7 @@ class Expressions(Builder):
     """Values of expressions: numbers, text, types, tuples and functions that are known, and symbols of the run."""
 
     functions: dict[str, Callable[..., Any]]
-    """The functions of `tl`, by name: filled by `language`."""
+    """The functions of `tl` by name, filled in by `language`."""
     methods: frozenset[str]
 
     def value(self, node: ast.expr) -> Any:

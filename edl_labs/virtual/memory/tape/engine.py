@@ -23,7 +23,7 @@ class LayerState:
     forward: bool = False
     backward: bool = False
     let_go: str = ""
-    """The call that freed what was held, for messages about it."""
+    """The call that freed the memory, for messages about it."""
 
 
 @dataclass(frozen=True)
