@@ -242,8 +242,7 @@ _EXPLAINED: dict[str, Any] = {
     "no faster unit": lambda p: f"this device multiplies {p.dtype} no faster than fp32",
     "memory-bound": lambda p: (
         f"{percent(p.full.memory_share)} of the device's time is spent waiting for memory; with half the bytes this "
-        "part is at best halved, and it does not speed up by the "
-        "tensor cores' factor"
+        "part is at best halved, and does not speed up by the tensor cores' factor"
     ),
     "misaligned": lambda p: (
         f"{percent(p.misaligned_share)} of the FLOPs break the 16-byte rule ({', '.join(p.misaligned[:3])}): pad them"
