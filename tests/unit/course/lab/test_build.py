@@ -379,7 +379,7 @@ def test_a_comparison_stricter_than_the_goldens_digits_is_refused(course: Course
     with pytest.raises(EdlError, match="the golden of doubled_time fails its own solution, case 0") as caught:
         build(course)
 
-    assert "keeps 9 digits" in caught.value.why
+    assert "keeps only 9 digits" in caught.value.why
     assert "1e-7 or more" in caught.value.next
     assert {} == generated(course)
 
