@@ -477,9 +477,7 @@ with requires_solution("pipeline"), reveal_prediction(*asked) as truth:
         print(f"modelled, {schedule}: {seconds(done.makespan_s)},", end=" ")
         print(f"idle {idle:.1%}, {held} on the first stage")
         truth(**{f"{schedule}_bubble": idle})
-    print(
-        "1F1B alone does not shrink the bubble, whatever tutorials say: it holds less"
-    )
+    print("1F1B alone does not shrink the bubble: it only holds less memory")
     truth(in_flight=round(passes["1f1b"].peak_bytes[0] / (4 * kept)))
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, (schedule, done) in zip(rows, passes.items(), strict=True):

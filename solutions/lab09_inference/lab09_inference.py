@@ -84,9 +84,7 @@ def right(network):
         return float((network(images).argmax(1) == labels).float().mean())
 
 
-print(
-    f"as trained: {percent(right(model))} of {len(images)} images classified correctly"
-)
+print(f"accuracy as trained: {percent(right(model))} of {len(images)} images")
 
 # %% [markdown]
 # ## 1. Fold: what training needs and inference does not

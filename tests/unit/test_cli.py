@@ -114,7 +114,7 @@ def test_wrong_use_has_no_traceback(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["test", "lab01_gpu_basic"], "lab01_gpu_basics"),
-        (["test", "lab01_gpu_basics", "finish_time"], "it has finish_times"),
+        (["test", "lab01_gpu_basics", "finish_time"], "its exercises are finish_times"),
         (["test", "finish_times"], "finish_times is an exercise, so exactly one lab must be named"),
         (["run", "lab77_nothing"], "lab77_nothing"),
         (["run", "-p", "nonsense"], "does not have the form NAME=VALUE"),
@@ -122,7 +122,7 @@ def test_wrong_use_has_no_traceback(tmp_path: Path) -> None:
         (["run", "--device", "abacus"], "abacus"),
         (["run", "-j", "0"], "0 notebooks"),
         (["new", "lab1"], "is not a lab's name"),
-        (["new", "lab01_gpu_basics"], "there is a lab01_gpu_basics already"),
+        (["new", "lab01_gpu_basics"], "lab01_gpu_basics already exists"),
         (["edit", "lab01_gpu_basics", "--from-notebook", "none.ipynb"], "there is no"),
         (["leaks", "no_such_folder"], "there is no file or folder no_such_folder"),
         (["publish", "solutions"], "solutions"),

@@ -28,7 +28,7 @@ if len(grown["recent"]) == block + 1:
 
 # %% mistake="cut_off"
 # told: Your function does not round the integers.
-# why: .to(torch.int8) by itself truncates the digits after the point
+# why: .to(torch.int8) alone truncates the digits after the point
 # next: round before you convert
 # %% replace
 return (table / line_scales.float()).round().to(torch.int8), line_scales

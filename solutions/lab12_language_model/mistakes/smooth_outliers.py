@@ -10,7 +10,7 @@ return norm_weight / scales, norm_bias, weight * scales
 
 # %% mistake="cut_off"
 # told: Your function does not round the integers.
-# why: .to(torch.int8) by itself truncates the digits after the point
+# why: .to(torch.int8) alone truncates the digits after the point
 # next: round before you convert
 # %% replace
 return (table / row_scales[:, None]).round().to(torch.int8), row_scales
