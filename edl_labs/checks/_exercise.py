@@ -233,8 +233,8 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
             raise
     if exercise.name not in DRAWINGS:
         raise EdlError(
-            f"the hidden cases of {exercise.name} are not in this install",
-            why="the students' wheel lacks the code that draws hidden cases; it is in the lab's judge/ folder",
+            f"the secret cases of {exercise.name} are not in this install",
+            why="the students' wheel lacks the code that draws secret cases; it is in the lab's judge/ folder",
             next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` builds; "
             f'as an author, write @case_source("{exercise.name}") in judge/, or a method `cases`',
         )

@@ -32,7 +32,7 @@ ALLOWED: dict[tuple[str, str], str] = {}
 # A stem that stands twice because its subject forces it, with the reason.
 SAME_STEM: dict[str, str] = {
     "errors": "each part's own messages",
-    "judge": "each lab's own draws of hidden cases",
+    "judge": "each lab's own draws of secret cases",
 }
 # A group of modules, or of neighbours in one folder, that import each other, with the reason.
 CYCLES: dict[frozenset[str], str] = {}

@@ -22,9 +22,9 @@ from edl_labs.checks import Outcome
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab, module_path
 from edl_labs.errors import HOLE, Sentence
 
-UNKNOWN = "the answer to a hidden case is wrong"
+UNKNOWN = "the answer to a secret case is wrong"
 NOT_PLAIN_DATA = "the result contains something that is not plain data"
-WITHHELD = "values of hidden cases are not shown; your own check shows the public cases in full"
+WITHHELD = "values of secret cases are not shown; your own check shows the public cases in full"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _WORDS_A_HOLE = 2  # a sentence with fewer of its own says nothing without what was filled in

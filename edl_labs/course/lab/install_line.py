@@ -72,7 +72,7 @@ def _refuse_instructors(key: str, said: str) -> None:
 
 
 def _instructors(key: str, name: str) -> UsageError:
-    why = "it contains solutions and the code that draws hidden cases"
+    why = "it contains solutions and the code that draws secret cases"
     return wrong(f"{key} is {name!r}, an instructors' wheel", why, "name the wheel that `edl-labs wheel` builds")
 
 

@@ -29,7 +29,7 @@ SOLUTIONS = "edl_labs/course/solutions"  # no student's kernel sees `course`
 _NEVER = """\
 # edl_labs with the judge: never publish
 
-For instructors only: this wheel contains the solutions of the labs and the code that draws their hidden cases. Install
+For instructors only: this wheel contains the solutions of the labs and the code that draws their secret cases. Install
 it where you grade, never where students work, and never upload it to a place that students can reach. Students get the
 wheel that `edl-labs wheel` builds.
 """

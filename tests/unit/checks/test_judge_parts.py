@@ -94,7 +94,7 @@ def test_a_lab_that_lost_its_judges_part_keeps_no_draw(folder):
     with pytest.raises(EdlError) as raised:
         load_lab(LAB)[0].draw_cases(1)
 
-    assert "the hidden cases of drawn are not in this install" == raised.value.what
+    assert "the secret cases of drawn are not in this install" == raised.value.what
     assert "edl-labs wheel --judge" in raised.value.next
 
 
@@ -102,14 +102,14 @@ def test_grading_without_the_judges_part_says_so_before_anything_starts(folder):
     remove_judge(folder)
     assignment = SimpleNamespace(exercises=tuple(load_lab(LAB)))
 
-    with pytest.raises(EdlError, match="the hidden cases of drawn are not in this install"):
+    with pytest.raises(EdlError, match="the secret cases of drawn are not in this install"):
         Grader(None, assignment)
 
 
 def test_a_flat_module_without_cases_is_told_the_same(folder):
     (folder.parent / "lab96_flat.py").write_text(TOPIC.replace('"drawn"', '"flat"'))
 
-    with pytest.raises(EdlError, match="the hidden cases of flat are not in this install"):
+    with pytest.raises(EdlError, match="the secret cases of flat are not in this install"):
         load_lab("lab96_flat")[0].draw_cases(1)
 
     forget("lab96_flat")

@@ -1,4 +1,4 @@
-"""The judge's part of lab01_gpu_basics: what draws hidden cases. It is in no install of students."""
+"""The judge's part of lab01_gpu_basics: what draws secret cases. It is in no install of students."""
 
 from __future__ import annotations
 

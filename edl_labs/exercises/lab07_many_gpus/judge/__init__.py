@@ -1,4 +1,4 @@
-"""The judge's part of lab07_many_gpus: what draws hidden cases. It is in no install of students."""
+"""The judge's part of lab07_many_gpus: what draws secret cases. It is in no install of students."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge's part of lab07b_models_that_do_not_fit: what draws hidden cases. It is in no install of students."""
+"""The judge's part of lab07b_models_that_do_not_fit: what draws secret cases. It is in no install of students."""
 
 from __future__ import annotations
 

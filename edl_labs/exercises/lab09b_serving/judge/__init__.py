@@ -1,4 +1,4 @@
-"""The judge's part of lab09b_serving: what draws hidden cases. It is in no install of students."""
+"""The judge's part of lab09b_serving: what draws secret cases. It is in no install of students."""
 
 from __future__ import annotations
 

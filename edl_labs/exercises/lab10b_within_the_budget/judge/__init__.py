@@ -1,4 +1,4 @@
-"""The judge's part of lab10b_within_the_budget: hidden cases, and searches. It is in no install of students."""
+"""The judge's part of lab10b_within_the_budget: secret cases, and searches. It is in no install of students."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
 def test_an_exercise_that_nothing_draws_is_refused(course: Course) -> None:
     kit.with_judge(course).write_text("")
 
-    with pytest.raises(EdlError, match="the hidden cases of doubled_time are not in this install"):
+    with pytest.raises(EdlError, match="the secret cases of doubled_time are not in this install"):
         build(course)
 
 
