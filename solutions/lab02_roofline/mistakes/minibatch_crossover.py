@@ -9,7 +9,7 @@ def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
 
 
 # %% mistake="four_bytes_wide"
-# told: your batch assumes 4 bytes per element
+# told: your width assumes 4 bytes per element
 def width_limit(*, ridge, itemsize):
     return 4 * ridge
 

@@ -157,7 +157,7 @@ for i in range(first, len(values) // 256 * 256 or 1, 256):
 
 
 # %% mistake="sum_out_not_cleared"
-# told: atomics add to memory that was never initialized
+# told: the sum includes memory that was never initialized
 # %% replace
 total = parts[0]
 for i in range(1, len(parts)):
