@@ -28,7 +28,7 @@ class CompiledRun(Value):
 
     >>> run = CompiledRun(eager_s=0.02, first_call_s=8.0, warm_s=0.01, low=0.45, high=0.55, machine="a laptop")
     >>> print(run)
-    measured, a laptop: eager 20 ms, first compiled call 8 s, warm 10 ms (0.45 to 0.55 of eager)
+    measured, a laptop: eager 20 ms, first compiled call 8 s, warm 10 ms (0.45 to 0.55 times the eager time)
     >>> run.paid_after
     800
     """

@@ -37,7 +37,7 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     ...
     edl_labs.pipeline.errors.BrokenSample: sample 3 cannot be used: it is not a JPEG: it starts with b'GIF8'
       why:  its bytes differ from those that were written
-      next: drop it from the data set, or write it again
+      next: remove it from the data set, or write it again
     """
     if data[:2] != _START:
         raise BrokenSample(sample, f"it is not a JPEG: it starts with {data[:4]!r}" if data else "it is empty")

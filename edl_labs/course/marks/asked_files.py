@@ -75,7 +75,7 @@ def _misnamed(names: Sequence[str], missing: Sequence[str], wanted: Sequence[str
     """A remark for each missing file with the name that is nearest to its own, its odd letters written as numbers.
 
     >>> _misnamed(["\u043ewn_after.json.gz", "a.csv"], ["own_after.json.gz"], ["own_after.json.gz"])
-    ["'\\\\u043ewn_after.json.gz' was left out: is it own_after.json.gz under another name?"]
+    ["'\\\\u043ewn_after.json.gz' was left out; check whether it is own_after.json.gz under a different name"]
     """
     others = [name for name in names if not wanted_name(name, wanted)[0]]
     found = []

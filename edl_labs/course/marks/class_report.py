@@ -40,7 +40,7 @@ from edl_labs.values import Value
 _EXERCISES_PATH, _FROM_LIBRARY, _EXERCISES_NAME = map(
     re.compile, (r"edl_labs\s*\.\s*exercises\b", r"from\s+edl_labs\s+import\b", r"\bexercises\b")
 )
-_HINT = re.compile(r'"hint (\d) of \d(?:, the last)? for (\w{1,60}): ')  # as its output begins in a notebook's JSON
+_HINT = re.compile(r'"hint (\d) of \d(?: \(the last\))? for (\w{1,60}): ')  # as its output begins in a notebook's JSON
 _BINS = 5  # bars that fit beside each other on a narrow page
 _LEAST_RUNS = 5  # cells: of fewer, nothing can be said of a lab of forty
 _BREAK_S = 20 * 60.0  # longer than anybody thinks about one cell in the trials

@@ -156,7 +156,7 @@ def _judge_layout(run: Replay, plan: JobPlan) -> None:
             ready -= 1
         if ready < 0:
             why = f"{name} runs in a layout into which nothing was converted"
-            raise Wrong("the recorded program was changed", why=why, next="use the job only through its own methods")
+            raise Wrong("the program was changed", why=why, next="use the job only through its own methods")
 
 
 class _Followed:

@@ -36,4 +36,4 @@ def test_bias_and_coverage_are_counted():
 
     assert 0.1 == pytest.approx(result.worst_bias)
     assert 0.5 == result.coverage
-    assert "1 in their 95 % intervals" in repr(result)
+    assert "1 are inside their 95 % intervals" in repr(result)

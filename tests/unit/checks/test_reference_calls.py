@@ -75,7 +75,7 @@ def test_what_the_reference_raises_comes_without_its_words(served: Served, kind:
 
 
 def test_what_cannot_travel_stops_the_call_alone(served: Served):
-    with pytest.raises(RuntimeError, match="limit of calls"):
+    with pytest.raises(RuntimeError, match="limit on calls"):
         served.function("opaque")()
     with pytest.raises(KeyError):
         served.function("unknown")()

@@ -90,7 +90,7 @@ def test_by_default_a_student_sees_what_their_code_is_given() -> None:
 def test_drawing_anything_but_cases_is_refused(drawn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Complete, "cases", lambda self, rng: drawn)
 
-    with pytest.raises(EdlError, match="gave no list of cases") as refused:
+    with pytest.raises(EdlError, match="did not return a list of cases") as refused:
         RegisteredExercise("ex", "lab90_x", Complete()).draw_cases(1)
 
     assert "Case(given={...}, hidden={...})" in refused.value.next

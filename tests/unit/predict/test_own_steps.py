@@ -67,7 +67,7 @@ def test_what_does_not_run_says_why_and_is_in_no_median(own: dict[str, Any], tmp
 @pytest.mark.skipif(torch.cuda.is_available(), reason="with CUDA it measures for minutes")
 def test_without_cuda_it_says_so(own: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert 3 == own["main"]([])
-    assert "no CUDA device here" in capsys.readouterr().err
+    assert "needs a CUDA device, but this machine has none" in capsys.readouterr().err
 
 
 def test_there_are_ten_models_or_more(own: dict[str, Any]) -> None:

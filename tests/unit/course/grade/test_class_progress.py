@@ -30,7 +30,7 @@ def test_who_is_at_one_cell_for_long_is_told_before_anybody_is_done():
     assert [("ana", 130.0), ("ben", 40.0), ("cleo", 31.0)] == [(who, seconds) for who, _, seconds in now.slow]
     assert () == _slow(steps[2:], 100.0)
     assert (None, 0) == (now.left_s, now.done)
-    assert "0 graded; ana: cell 7 running for 130 s; ben: check of ring running" in _so_far(now)
+    assert "0 graded; ana: cell 7 has been running for 130 s; ben: check of ring has been running" in _so_far(now)
     assert ["ana", "cell 7", 130.0] == list(now.to_json()["slow"][0])
 
 

@@ -24,7 +24,7 @@ NUMBER = r"\d+\.?\d*"
     [
         ("it has at least one thread block for each SM", "it has at least one thread block for each SM"),
         ("'12.5' is not one of the three answers", f"{HOLE} is not one of the three answers"),
-        ("they are latency, math, memory", "they are latency, math, memory"),
+        ("the three are: latency, math, memory", "the three are: latency, math, memory"),
         (Sentence("{name} is not there", name="diagnose"), "diagnose is not there"),
         (Sentence("{name} is not there", name=345), f"{HOLE} is not there"),
         (Sentence("you raised {type}", type="ZeroDivisionError"), "you raised ZeroDivisionError"),
