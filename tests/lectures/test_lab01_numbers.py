@@ -133,7 +133,9 @@ def test_three_kernels_that_fill_a_third_of_the_chip_take_one_wave_in_three_stre
 
     assert [3, 1] == waves
     assert 108 == 3 * 36
-    assert [] == says("three waves in one stream", "in three streams their 108 blocks fill one wave")
+    assert [] == says(
+        "In one stream, three kernels of 36 blocks take three waves", "in three streams, their 108 blocks fill one wave"
+    )
 
 
 def test_a_gb200_has_fifteen_thousand_times_the_memory_of_a_voodoo2():

@@ -64,7 +64,7 @@ def test_where_fp16_and_bf16_break():
 
 def test_e4m3fn_ends_on_an_even_neighbour():
     assert (448.0, True) == (E4M3FN.round(464.0), E4M3FN.round(465.0) != E4M3FN.round(465.0))
-    assert [] == says("so 464 still becomes 448, and 465 is NaN", "converts 465 to 448")
+    assert [] == says("so 464 still becomes 448, and 465 becomes NaN", "converts 465 to 448")
     assert 448.0 == float(torch.tensor(465.0).to(torch.float8_e4m3fn))
 
 
@@ -185,7 +185,7 @@ def test_the_decks_pattern_misses_hoppers_kernels():
 
 def test_gradients_of_two_bytes_halve_what_the_network_sums():
     assert ("14 GB", "28 GB") == tuple(byte_count(size * 7e9) for size in (2, 4))
-    assert [] == says("in each step, 14 GB instead of 28 for 7 billion parameters")
+    assert [] == says("in each step, which is 14 GB instead of 28 GB for 7 billion parameters")
 
 
 def test_the_deck_leaves_tensor_cores_to_the_library():

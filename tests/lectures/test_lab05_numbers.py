@@ -54,7 +54,7 @@ def test_self_times_of_the_decks_rows(lab):
 
     assert {"conv2d": "17.8", "convolution": "12.1", "_convolution": "47.6"} == wrappers
     assert pytest.approx(9976.544e-6) == sum(times.values())
-    assert [] == says("conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs")
+    assert [] == says("17.8 µs for conv2d, 12.1 µs for convolution and 47.6 µs for _convolution")
 
 
 def test_the_decks_convolution_ran_on_a_cpu(lab):
@@ -89,7 +89,7 @@ def test_the_decks_visible_rows_are_less_than_the_run():
 
     assert (23, 11, "1.82") == (len(rows), len(own_s), f"{sum(own_s):.2f}")
     assert 100 == sum(float(share) for share, _ in rows)
-    assert [] == says(f"own_s = {own_s}", "these eleven have time of their own", "23 rows hold 1.82 s of the 3.0 s")
+    assert [] == says(f"own_s = {own_s}", "these eleven have time of their own", "23 rows contain 1.82 s of the 3.0 s")
 
 
 def test_the_deck_is_quoted_on_utilisation_in_its_own_words():
@@ -132,7 +132,7 @@ def test_a_utilisation_of_one_hundred_per_cent_can_be_one_sm(blocks, share, lab)
     said, working = lab["utilisation"]([{"start_s": 0.0, "end_s": 1.0, "blocks": blocks}], sm_count=108, window_s=1.0)
 
     assert (1.0, share) == (said, f"{100 * working:.1f}")
-    assert [] == says("One block: 100 % and 0.9 %")
+    assert [] == says("For one block, the two numbers are 100 % and 0.9 %")
 
 
 def test_removing_the_items_gains_less_than_their_share(lab):
@@ -199,8 +199,8 @@ def test_the_gap_that_is_worked_by_hand(lab):
     assert ("train.py:16", began_s) == (wait["line"], pytest.approx(wait["end_s"]))
     assert sum(all_gaps_s) == pytest.approx(charged_s), "each gap is the wait's, whole"
     assert [] == says(
-        "The device ends at 21.5 µs, and its next kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python"
-        " (line 17) and 5 µs of a call (line 15).",
+        "The device finishes a kernel at 21.5 µs, and its next kernel begins at 71.5 µs; meanwhile the host runs"
+        " 45 µs of Python (line 17) and 5 µs of a call (line 15).",
         "All 50 µs are charged to that wait: `synchronisation`, line 16.",
     )
 

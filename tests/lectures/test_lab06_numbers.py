@@ -53,7 +53,10 @@ def test_u_curve_of_64_layers(lab):
 
     assert [128, 35, 23, 23, 35] == held
     assert (8, 23, 56) == lab["best_segments"](64, 2)
-    assert [] == says("64 layers with two saved tensors each: 128 in all", "4, 8, 16 and 32 segments")
+    assert [] == says(
+        "64 layers with two saved tensors each: 128 in all",
+        "which number of segments, 4, 8, 16 or 32, holds the fewest",
+    )
 
 
 @pytest.mark.parametrize(("layers", "slots"), [(16, 8), (64, 16), (100, 20)])
@@ -88,6 +91,6 @@ def test_what_the_explained_model_needs():
     assert 162.5e6 == pytest.approx(in_six_segments)
     assert 29.2e9 == pytest.approx(state + 32 * in_six_segments)
     assert [] == says(
-        "1.5 billion parameters", "900 MB an example", "40 GB", "36 equal layers", "is a tenth of what it"
+        "1.5 billion parameters", "900 MB per example", "40 GB", "36 equal layers", "is a tenth of what it"
     )
-    assert [] == says("a forward pass of 64 takes 0.9 s, a backward pass 1.8 s")
+    assert [] == says("a forward pass with 64 takes 0.9 s, a backward pass takes 1.8 s")

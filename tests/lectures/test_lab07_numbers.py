@@ -48,4 +48,4 @@ def test_ring_and_tree_cross_where_the_lab_says():
 
 def test_four_hundred_sums_of_their_own():
     assert 112e-3 == pytest.approx(400 * 2 * (8 - 1) * 20e-6)
-    assert [] == says("a model of 400 tensors, 8 ranks in a ring, α = 20 µs")
+    assert [] == says("a model has 400 tensors, and 8 ranks form a ring with α = 20 µs")

@@ -24,7 +24,7 @@ def test_what_7_5_billion_parameters_hold_on_one_gpu_and_on_64():
     kept = [bytes_per_parameter("half+master adam", zero_stage=stage, gpus=64).of(7_500_000_000) for stage in (0, 3)]
 
     assert [120e9, 1.875e9] == kept
-    assert [] == says("7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB")
+    assert [] == says("7.5 billion parameters take 120 GB on every GPU; sharded over 64 GPUs, they take 1.9 GB")
 
 
 def test_a_sharded_step_sends_half_as_much_again():

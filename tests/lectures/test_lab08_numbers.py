@@ -26,7 +26,7 @@ def test_a_warp_is_32_threads_and_takes_all_paths():
 
     assert LANES == int(quotation("001_warps", r"groups of (\d+) called warps"))
     quoted = quotation("001_warps", r"warp executes one instruction at a time: in case of branching, .*")
-    assert [] == says(f'"a {quoted}"', f"{LANES} threads in a row are a *warp*")
+    assert [] == says(f'"a {quoted}"', f"{LANES} consecutive threads form a *warp*")
 
 
 def test_108_and_109_tiles_on_an_a100():
@@ -36,12 +36,15 @@ def test_108_and_109_tiles_on_an_a100():
     assert "50.5 %" == f"{100 * 109 / (2 * sms):.1f} %"
     assert "256x128" == quotation("002_tiles", r"Assume (\w+) thread block tiles")
     assert quotation("002_tiles", r"Larger tiles run more efficiently") in TEXT
-    assert [] == says("108 tiles of 256 × 128 take one wave on an A100, 109 take two, at 50.5 %")
+    assert [] == says(
+        "On an A100, 108 tiles of 256 × 128 take one wave, but 109 tiles take two",
+        "only 50.5 % of the work that two waves",
+    )
 
 
 def test_a_product_of_1024_has_64_tiles_of_128():
     assert 64 == (1024 // 128) ** 2
-    assert [] == says("1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs")
+    assert [] == says("1024 × 1024 has 64 tiles of 128 × 128 for 108 SMs")
 
 
 def convolution(*, depthwise: bool) -> tuple[float, float]:

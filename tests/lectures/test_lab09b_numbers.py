@@ -30,7 +30,7 @@ def test_the_linear_layer_of_deck_002_and_the_v100():
     assert 0.99878 == pytest.approx(intensity(1), abs=5e-6)
     assert 315 == round(intensity(512))
     assert 138.9 == round(125 / 0.9, 1)
-    assert [] == says("4096 outputs and 1024 inputs in FP16", "with a batch of 512 it does 315 FLOP", "(0.99878, to be")
+    assert [] == says("4096 outputs and 1024 inputs in FP16", "With a batch of 512 it does 315 FLOP", "(0.99878, to be")
     assert [] == says("A V100 needs 138.9 FLOP/B to be limited by computing")
 
 
