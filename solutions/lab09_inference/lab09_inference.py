@@ -252,8 +252,8 @@ with requires_solution("fold_batch_norm"):
 # quarter of the layer's time: the batch norm was only memory traffic. The opposite is just as common, as the next
 # sections show: *the number of operations falls, but the time does not*.
 #
-# A convolution pads its input with zeros *after* the batch norm. If the batch norm is folded in, the padding would have
-# to be `-rest / factor` for each channel, and `padding` has no such setting. Deck [002]'s rule "Remove bias for
+# A convolution pads its input with zeros *after* the batch norm. If the batch norm were folded in, the padding would
+# have to be `-rest / factor` for each channel, and `padding` has no such setting. Deck [002]'s rule "Remove bias for
 # convolutional layers followed by batch normalization" is the same algebra in training: the batch norm subtracts the
 # mean, so a bias in front of it has gradient 0 and costs memory and time for nothing.
 
@@ -261,9 +261,9 @@ with requires_solution("fold_batch_norm"):
 # ## 2. Which 256 numbers?
 #
 # An int8 `q` stands for the number `scale * (q - zero_point)`; all these numbers together are a *grid*. On an
-# **affine** grid, q goes from -128 to 127, and the zero point is an integer, so the grid has exactly 0 (for padding and
-# ReLU). A **symmetric** grid has zero point 0, and q goes from -127 to 127: then a weight and its negative are rounded
-# in the same way, and products have fewer terms (section 3).
+# **affine** grid, q goes from -128 to 127, and the zero point is an integer, so the grid contains 0 exactly (which
+# padding and ReLU need). A **symmetric** grid has zero point 0; q goes from -127 to 127: then a weight and its negative
+# are rounded in the same way, and products have fewer terms (section 3).
 #
 # A wide grid is coarse, and a narrow grid cuts off large values. Here are the inputs of our fourth convolution:
 
@@ -331,7 +331,7 @@ with reveal_prediction("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
 # | `"percentile"` | the smallest range with at most 0.05 % of all counts beyond each end |
 # | `"least"` | the range with the smallest expected error (an error up to 2 % larger also passes) |
 #
-# A symmetric range runs from -end to end, where end or -end is an edge (and no bin extends across the other one). With
+# A symmetric range runs from -end to end: at least one of the two is an edge, and no bin extends across the other. With
 # `"percentile"`, it has at most 0.1 % of all counts beyond both ends together. For the expected error, treat all values
 # of a bin as if they were at its centre: a value between the grid's ends costs `scale**2 / 12`, and a value beyond them
 # costs the square of its distance to the nearer end.
@@ -440,12 +440,12 @@ with requires_solution("calibrate"):
 # ## 3. The product in integers
 #
 # A tensor core multiplies int8 by int8 and adds up in int32. Everything else has to be done around it. **Predict:** how
-# many products of two int8 numbers can an int16 always add up without overflow? And on an A100, take a linear layer
-# with 4096 inputs and 4096 outputs: how many times as fast is it in int8 as in fp16, for 2048 rows at once? And for one
-# row? And a layer with 256 inputs and 256 outputs, for one row?
+# many products of two int8 numbers can always be summed in an int16 without overflow? And on an A100, take a linear
+# layer with 4096 inputs and 4096 outputs: how many times as fast is it in int8 as in fp16, for 2048 rows at once? And
+# for one row? And a layer with 256 inputs and 256 outputs, for one row?
 
 # %%
-predict("fits_16", "An int16 can always add up", unit="products")
+predict("fits_16", "An int16 can always hold the sum of", unit="products")
 predict("many_rows", "4096 × 4096, 2048 rows: int8 is faster by", unit="times")
 predict("one_row", "4096 × 4096, one row: int8 is faster by", unit="times")
 predict("small_layer", "256 × 256, one row: int8 is faster by", unit="times")
@@ -477,14 +477,14 @@ with reveal_prediction("fits_16", "many_rows", "one_row", "small_layer") as trut
 
 # %% [markdown]
 # Each input is `x_scale * (x - x_zero)`, and each weight of column j is `weight_scale[j] * (w - weight_zero[j])`.
-# Subtracting the zero points first would need nine bits. So multiply `(x - x_zero) * (w - weight_zero)` out and sum the
+# Subtracting the zero points first would need nine bits. So expand `(x - x_zero) * (w - weight_zero)`, and sum the
 # four terms over the depth. The tensor core computes one of them, and terms that do not depend on x can be computed
 # *ahead*. Write
 #
 # * `ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale)` → `(offset, multiplier)`, each with
 #   one number for each column. `weight` is int8, depth × columns; `bias` holds real numbers. `offset` (int32) contains
-#   the integers that are added to the int32 sums and are known before any input. They include the bias, rounded to
-#   steps of the sums. `multiplier` converts steps of the sums to steps of the output.
+#   the integers that are added to the int32 sums and are known before any input. They include the bias, converted to
+#   units of the sums and rounded. `multiplier` converts units of the sums to steps of the output's grid.
 # * `int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu)` → int8, rows × columns: combine the
 #   sums, the zero-point term that depends on x, and the offset; scale and round to the nearest integer (no case has
 #   ties); then put the result on the output's grid (-128 to 127). With `relu`, negative numbers become 0.
@@ -554,7 +554,7 @@ with requires_solution("int8_product"), torch.no_grad():
 # rate. Deck [002] prunes with APEX (ASP; today `torch.sparse.to_sparse_semi_structured` stores such a weight) and
 # promises "Up to 30% speed up". **Predict:** if the whole network is 1.3 times as fast, what percentage of its time was
 # in products that became twice as fast? And how many times as fast is the large linear layer from section 3 in fp16
-# with packed weights (two values and two places of two bits for every four weights)?
+# with packed weights (for every four weights, two values and two 2-bit places)?
 
 # %%
 predict("share", "The share of the time in sparse products was", unit="%")
@@ -840,8 +840,8 @@ with requires_solution("memory_plan"), reveal_prediction("arena") as truth:
 # (such as "fp16" or "int8"). If two neighbouring tactics have different formats, the conversion is one more kernel.
 #
 # Take four convolutions from section 1, each followed by a ReLU, and suppose that int8 halves each kernel's time.
-# The engine reads and writes fp16 at both ends. **Predict:** how many times as fast is it, fused *and* in int8, as with
-# one fp16 kernel per layer?
+# The engine reads and writes fp16 at both ends. **Predict:** how many times as fast is the fused int8 engine as an
+# engine with a separate fp16 kernel for every layer (each ReLU included)?
 
 # %%
 predict("engine", "Fused and in int8, the engine is faster by", unit="times")

@@ -68,7 +68,7 @@ class ArenaOfActivations(Exercise):
         ]
         rows = ["; ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)]
         given = f"inputs {inputs}; outputs {', '.join(case['outputs'])}; align {case['align']}"
-        head = f"{given}; * means in place; the number after an output is its size in bytes"
+        head = f"{given}; * marks a kernel that is in_place; the number after a name is its size in bytes"
         return "\n  ".join([head, *rows])
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -104,24 +104,26 @@ def _told_life(name: str, case: Any, why: str, found: Any, right: Any, off: list
     (first, last), (since, until) = found[name], right[name]
     if first != since:
         if name not in {one["writes"] for one in case["kernels"]}:
-            return Wrong("the lifetime of an input begins at the wrong kernel", why=why, next="begin it with kernel 0")
-        then = "begin it with the kernel that writes the tensor"
+            return Wrong(
+                "the lifetime of an input begins at the wrong kernel", why=why, next="let it begin with kernel 0"
+            )
+        then = "let the lifetime begin with the kernel that writes the tensor"
         return Wrong("the lifetime of a tensor begins at the wrong kernel", why=why, next=then)
     if name in case["outputs"] and last < until:
-        then = "keep it until the last kernel: the caller reads it after all kernels have run"
+        then = "keep an output until the last kernel: the caller reads it after all kernels have run"
         return Wrong("the memory of an output is reused before the caller has read it", why=why, next=then)
     inner = [one for one in off if one not in case["outputs"]]
     readers = {one: [at for at, kernel in enumerate(case["kernels"]) if one in kernel["reads"]] for one in inner}
     if all(found[one][1] == min(readers[one], default=None) for one in inner):
-        then = "keep it until its last reader: with a skip connection, a tensor is read again later"
+        then = "keep a tensor until its last reader: with a skip connection, it is read again later"
         return Wrong("the lifetime of a tensor ends with its first reader", why=why, next=then)
     if last == until - 1:
         then = "keep the inputs of a kernel while it runs, together with its output"
         return Wrong("the lifetime of a tensor ends before its last reader runs", why=why, next=then)
     if last == until + 1:
-        then = "end it with the last reader: `last` is included"
+        then = "let the lifetime end with the last reader: `last` itself is included"
         return Wrong("the lifetime of a tensor is one kernel too long", why=why, next=then)
-    then = "end it with the last reader of the tensor, or for an output with the last kernel"
+    then = "let the lifetime end with the last reader of the tensor; for an output, with the last kernel"
     return Wrong("the lifetime of a tensor ends at the wrong kernel", why=why, next=then)
 
 
@@ -132,42 +134,45 @@ def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:
     extra = [one for one in found if one not in right]
     if not extra:
         if sorted(found) == sorted(right):
-            return Wrong("the names are in the wrong order", why=why, next="keep the order of reads")
+            return Wrong("the names are in the wrong order", why=why, next="keep the order of `reads`")
         then = "check every tensor that the kernel reads"
         return Wrong("a tensor that a kernel may overwrite is missing", why=why, next=then)
     name = extra[0]
     if not kernel["in_place"]:
-        then = "check in_place: a convolution, for example, needs all of its input until it has finished"
-        return Wrong("a kernel that is not in_place overwrites a tensor that it reads", why=why, next=then)
+        then = "check `in_place`: a convolution, for example, needs all of its input until it has finished"
+        return Wrong("a kernel that is not `in_place` overwrites a tensor that it reads", why=why, next=then)
     if name not in kernel["reads"]:
-        return Wrong("a kernel overwrites a tensor that it does not read", why=why, next="choose only from its reads")
+        return Wrong("a kernel overwrites a tensor that it does not read", why=why, next="choose from its `reads`")
     if name in case["outputs"]:
-        return Wrong("an output of the network is overwritten", why=why, next="keep outputs for the caller")
+        return Wrong("an output of the network is overwritten", why=why, next="keep all outputs for the caller")
     if any(name in one["reads"] for one in case["kernels"][at + 1 :]):
-        then = "keep it: a later kernel needs its values"
+        then = "keep a tensor as long as a later kernel reads it: its values are still needed"
         return Wrong("a tensor that is read again later is overwritten", why=why, next=then)
-    then = "compare the bytes of the tensor with those of the kernel's output"
+    then = "compare the size of the tensor with that of the kernel's output"
     return Wrong("a tensor is overwritten by one of a different size", why=why, next=then)
 
 
 _LEAST = {
     "as they are": (
         "sizes are not rounded up to the alignment",
-        "round up each size: every tensor begins at a multiple of align",
+        "round up each size, because every tensor begins at a multiple of `align`",
     ),
-    "rounded once": ("the sum is rounded up instead of each tensor", "round up each tensor to a multiple of align"),
+    "rounded once": (
+        "the sum is rounded up, not the size of each tensor",
+        "round up each tensor's size to a multiple of `align`",
+    ),
     "never in place": (
         "a tensor and the output that overwrites it are both counted",
-        "count the memory that they share only once",
+        "a kernel that works in place needs no new memory for its output: count their memory only once",
     ),
     "its own": (
         "only the tensors that a kernel itself reads and writes are counted",
         "also count the tensors that are kept for a later kernel",
     ),
-    "all": ("the tensors of all kernels are added up", "take the largest sum for any single kernel"),
+    "all": ("the tensors of all kernels are added up", "add up separately for each kernel, and take the largest sum"),
     "without reads": (
         "a kernel's inputs are not counted while it writes",
-        "count them: lifetimes include the last reader",
+        "count the inputs as well: a lifetime includes the last reader",
     ),
 }
 
@@ -190,8 +195,8 @@ def _judge_plan(case: Any, got: Any, want: Any) -> None:
     align = case["align"]
     for name, at in offsets.items():
         if at < 0 or at % align:
-            why = f"the offset of {name} is {at}, and align is {align}"
-            then = "round up each size to a multiple of align"
+            why = f"the offset of {name} is {at}, but `align` is {align}"
+            then = "round up each size to a multiple of `align`"
             raise Wrong("an offset is not a multiple of the alignment", why=why, next=then)
     spans = {name: (at, at + case["sizes"][name]) for name, at in offsets.items()}
     together = _overlaps(spans)
@@ -223,9 +228,9 @@ def _told_overlap(case: Any, pair: tuple[str, str], lives: Any, spans: Any) -> W
         then = "which tensors may this kernel overwrite?"
         return Wrong("a kernel overwrites a tensor that it must not overwrite", why=why, next=then)
     if lives[one][1] == lives[other][0] and kernel["writes"] == other:
-        then = "do not reuse the memory of a tensor in its last kernel, which still reads it"
+        then = "do not reuse the memory of a tensor in the last kernel that reads it"
         return Wrong("an output overlaps a tensor that its kernel still reads", why=why, next=then)
-    then = "compare the lifetimes and the places of the two"
+    then = "compare the lifetimes and the offsets of these two tensors"
     return Wrong("two tensors that are in memory at the same time overlap", why=why, next=then)
 
 
@@ -242,9 +247,9 @@ def _judge_peak(case: Any, spans: Any, together: Any, in_place: Any, least: int)
         then = "let tensors that are never in memory at the same time share memory"
         raise Wrong("no memory is reused", why=why, next=then)
     if all(spans[one] == spans[other] for one, other in apart):
-        then = "put several small tensors into a large place that is free again"
-        raise Wrong("memory is reused only in whole pieces", why=why, next=then)
-    then = "small tensors take the place of a large one: which tensors should be placed first?"
+        then = "put several small tensors into the memory of a large one that is no longer needed"
+        raise Wrong("memory is reused only by tensors of the same size", why=why, next=then)
+    then = "small tensors occupy places where a large one would fit: which tensors should you place first?"
     raise Wrong("the plan leaves gaps that no tensor fits into", why=why, next=then)
 
 

@@ -50,8 +50,8 @@ class EngineOfTactics(Exercise):
         if error != "ValueError":
             return None
         why = "your code raised ValueError, as min() does on an empty list"
-        then = "continue with layer last + 1 after a tactic: can every layer be reached, in every format?"
-        return Wrong("the search expects a layer to which no tactic leads", why=why, next=then)
+        then = "after a tactic, continue with layer `last` + 1: does your search reach every layer in every format?"
+        return Wrong("your search needs a layer that it has not reached with any tactic", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The network in a line or two."""
@@ -59,7 +59,7 @@ class EngineOfTactics(Exercise):
         formats = sorted({one["reads"] for one in case["tactics"]})
         return (
             f"{case['layers']} layers, {len(case['tactics'])} tactics, formats {', '.join(formats)}; "
-            f"from {case['given']} to {case['wanted']}; conversions take {prices}"
+            f"the engine's input is {case['given']}, its output {case['wanted']}; conversions take {prices}"
         )
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -89,12 +89,12 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
         return Wrong("the first run is counted, although it loads the kernel", why=why, next="exclude the first run")
     if close(found, sum(warm) / len(warm)):
         then = "take the median: every interruption raises the mean"
-        return Wrong("the mean is used, which includes interrupted runs", why=why, next=then)
+        return Wrong("your code takes the mean, which includes interrupted runs", why=why, next=then)
     if close(found, min(warm)):
-        return Wrong("the fastest run is used, not a typical one", why=why, next="take the median")
+        return Wrong("your code takes the fastest run, not a typical one", why=why, next="take the median")
     if close(found, times_s[1 + len(warm) // 2]):
         return Wrong(
-            "the run in the middle of the unsorted list is used",
+            "your code takes the run in the middle of the unsorted list",
             why=why,
             next="sort the times before you take the median",
         )
@@ -105,22 +105,31 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
     )
 
 
-_BEHIND = ("each choice ignores the choices after it", "choose the best tactic together with what follows it")
+_BEHIND = (
+    "each tactic is chosen without regard to those after it",
+    "choose each tactic together with those that follow it",
+)
 _UNFUSED = (
     "no layers are fused",
-    "after a tactic with first < last, which computes several layers in one kernel, continue with layer last + 1",
+    "a tactic with `first` < `last` computes several layers in one kernel: after it, continue with layer `last` + 1",
 )
 _UNPAID = {
-    "fastest": ("conversions are not counted", "if two formats differ, add the time of one more kernel"),
-    "no output": ("the conversion of the output is not counted", "end in the format `wanted`"),
-    "no input": ("the conversion of the input is not counted", "start from the format `given`"),
-    "one": ("the engine stays in one format", "convert if the layers after it gain more than the conversion costs"),
+    "fastest": ("conversions are not counted", "add the time of a conversion where two formats differ"),
+    "no output": (
+        "the conversion of the output is not counted",
+        "add a conversion if the last tactic does not write `wanted`",
+    ),
+    "no input": (
+        "the conversion of the input is not counted",
+        "add a conversion if the first tactic does not read `given`",
+    ),
+    "one": ("the engine stays in one format", "convert where later layers gain more than the conversion costs"),
     "greedy": _BEHIND,
 }
 _SLIPS = {
     "one format": {
-        "first runs": ("the engine is chosen by the first runs", "use typical_s for every tactic that you compare"),
-        "means": ("the engine is chosen by the means", "use typical_s for every tactic that you compare"),
+        "first runs": ("tactics are compared by their first runs", "use `typical_s` for every tactic that you compare"),
+        "means": ("tactics are compared by their mean times", "use `typical_s` for every tactic that you compare"),
         "slowest": ("the slowest tactics are chosen", "choose the shortest time"),
     },
     "fusions": {
@@ -141,12 +150,12 @@ def _judge_plan(case: Any, problem: str, got: Any, want: Any, time_s: Any) -> No
     mine_s, best_s = (price_s(case, [known[name] for name in names], reformat_s, time_s) for names in (got, want))
     if mine_s <= (1 + SLACK) * best_s:
         return
-    spent = f"{seconds(mine_s)}, {percent(mine_s / best_s - 1)} more than the fastest"
+    spent = f"{seconds(mine_s)}, {percent(mine_s / best_s - 1)} more than the fastest engine"
     why = f"with {_WITH[problem]}, your engine takes {spent}"
     for name, (what, then) in _SLIPS[problem].items():
         if got == case["slips"][problem][name]:
             raise Wrong(what, why=why, next=then)
-    raise Wrong(_OTHER[problem], why=why, next="minimise the sum of typical times and conversions")
+    raise Wrong(_OTHER[problem], why=why, next="minimise the sum of all typical times and conversion times")
 
 
 _WITH = {
@@ -177,7 +186,7 @@ def _judge_cover(layers: int, known: Any, names: Any, problem: str) -> None:
         first, last = known[name]["first"], known[name]["last"]
         if first < due:
             why = f"{name} begins with layer {first}, but layers up to {due - 1} are already computed"
-            raise Wrong("a layer is computed twice", why=why, next="continue with layer last + 1")
+            raise Wrong("a layer is computed twice", why=why, next="continue with layer `last` + 1")
         if first > due:
             raise Wrong(
                 "a layer is skipped",

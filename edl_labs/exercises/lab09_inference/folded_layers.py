@@ -59,7 +59,7 @@ class FoldBatchNorm(Exercise):
                 raise Wrong("a batch norm that cannot be folded is gone", why=why, next=then)
             raise _wrong_outputs(before, made, right, off)
         if kept > needed:
-            why = f"the outputs are right, but {counted(kept, 'batch norm')} remain; {needed} would be enough"
+            why = f"the outputs are right, but your chain has {counted(kept, 'batch norm')}; {needed} would be enough"
             raise _left_over(before, made, why)
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
@@ -69,13 +69,13 @@ class FoldBatchNorm(Exercise):
         pairs = zip(case["layers"], case["layers"][1:], strict=False)
         if any(a["kind"] == "batch_norm" and b["kind"] == "conv" and b["groups"] > 1 for a, b in pairs):
             what = "one factor for each input channel does not fit the shape of a grouped convolution's weight"
-            why = "torch rejects a shape: dimension 1 has the inputs of one group, but the batch norm has all channels"
+            why = "torch rejects a shape: dimension 1 of the weight has only the inputs of one group"
             return Wrong(what, why=why, next="which channels does each group of outputs read?")
         if not any(one["kind"] == "transposed" for one in case["layers"]):
             return None
         what = "one factor for each channel does not fit the shape of a transposed convolution's weight"
-        why = "torch rejects a shape: dimension 1 has the outputs of one group, not of all groups"
-        return Wrong(what, why=why, next="separate the groups of inputs first")
+        why = "torch rejects a shape: dimension 1 of the weight has the outputs of only one group"
+        return Wrong(what, why=why, next="first split the inputs, dimension 0, into groups")
 
     def student_inputs(self, case: Any) -> Any:
         """The layers, with their tensors."""
@@ -229,14 +229,14 @@ def _judge_settings(before: Any, made: Any) -> None:
             raise Wrong("a weight has the wrong shape", why=why, next="multiply the numbers, but keep the shape")
         if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
             why = f"your convolution has{_settings(second)}, the original has{_settings(first)}"
-            raise Wrong("stride, padding or groups have changed", why=why, next="keep them unchanged")
+            raise Wrong("stride, padding or groups have changed", why=why, next="keep these settings")
 
 
 def _judge_biases(layers: list[dict[str, Any]]) -> None:
     for one in layers:
         if len(one["bias_shape"]) > 1:
             why = f"got the shape {one['bias_shape']}; a convolution accepts {[len(one['numbers'][1])]}"
-            raise Wrong("a bias has a shape that a convolution does not accept", why=why, next="flatten it")
+            raise Wrong("a bias has a shape that a convolution does not accept", why=why, next="flatten the bias")
 
 
 def _gone_in_front(made: Any, right: Any) -> Wrong | None:
@@ -274,7 +274,7 @@ def _left_over(before: Any, made: Any, why: str) -> Wrong:
     kinds = [one["kind"] for one in made]
     for at, kind in enumerate(kinds):
         if kind == "batch_norm" and at and kinds[at - 1] in _CONVOLUTIONS:
-            then = f"fold every batch norm after a convolution of kind {kinds[at - 1]!r}"
+            then = f"fold every batch norm that follows a convolution of kind {kinds[at - 1]!r}"
             return Wrong("a batch norm remains after a convolution", why=why, next=then)
     then = "scale the weights that read each channel; what do the shifts add to an output if there is no padding?"
     return Wrong("a batch norm remains in front of a convolution", why=why, next=then)
@@ -313,12 +313,12 @@ def _told_of_transposed(layer: Any, norm: Any, found: Any, why: str) -> Wrong | 
     """The slip that gives the weight of a transposed convolution; None where none of these does."""
     factor, weight = norm["gain"] / (norm["var"] + norm["eps"]).sqrt(), layer["weight"]
     if layer["groups"] > 1 and _near(found, weight * factor[: weight.shape[1]].view(1, -1, 1, 1)):
-        then = "use only the first outputs / groups factors for the rows of the first group of inputs, and so on"
+        then = "use only the first (outputs / groups) factors for the rows of the first group of inputs, and so on"
         what = "the first group's factors are used for all groups of a transposed convolution"
         return Wrong(what, why=f"{why}; each group has its own outputs", next=then)
     ratio = (found / weight).flatten(1)
     if not _near(found, weight) and _near(ratio, ratio[:, :1].expand_as(ratio)):
-        then = "this weight is inputs × outputs of a group × height × width: where in it is output channel c?"
+        then = "the shape of this weight is (inputs, outputs of one group, height, width): where is output channel c?"
         return Wrong("a transposed convolution's weight is scaled along the wrong channels", why=why, next=then)
     return None
 
@@ -327,7 +327,7 @@ def _wrong_in_front(before: Any, made: Any, right: Any, why: str) -> Wrong:
     own = next(one["bias"] for one in before if one["kind"] in _CONVOLUTIONS)
     for one, aimed in zip(made, right, strict=False):
         if one["kind"] == aimed["kind"] == "conv" and _near(one["weight"], aimed["weight"]):
-            then = "if x = factor * y + rest in each input channel, what does rest add to each output?"
+            then = "if x = factor * y + rest in each input channel, what does `rest` add to each output?"
             lost = one["bias"] is None or not bool(one["bias"].any()) or (own is not None and _near(one["bias"], own))
             if not lost:
                 what = "a bias is wrong after folding a batch norm in front of a convolution"
@@ -363,15 +363,15 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
         return None
     root = norm["var"].sqrt()
     for slip, what, then in (
-        (norm["gain"] / (root + norm["eps"]), "eps is added outside the root", "add eps to the variance"),
+        (norm["gain"] / (root + norm["eps"]), "eps is added outside the root", "add eps to the variance first"),
         (norm["gain"] / root, "eps is left out", "what does a batch norm divide by where a variance is near zero?"),
         (
             norm["gain"] / (norm["var"] + norm["eps"]),
             "the variance is used instead of the standard deviation",
-            "take the root",
+            "take the square root",
         ),
         (norm["gain"] / (norm["batch_var"] + norm["eps"]).sqrt(), _LAST_BATCH, _RUNNING),
-        (norm["gain"] * 0 + 1, "the weights are unchanged", "apply the factor: a bias cannot replace it"),
+        (norm["gain"] * 0 + 1, "the weights are unchanged", "multiply by the factor: a bias cannot replace it"),
         (
             norm["gain"] / norm["gain"] / (norm["var"] + norm["eps"]).sqrt(),
             "the gain is lost",
@@ -379,7 +379,7 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
         ),
     ):
         if _near(factor, slip):
-            return Wrong(what, why="a fold with this mistake gives your weights", next=then)
+            return Wrong(what, why="this mistake gives exactly your weights", next=then)
     bias = layer["bias"] if layer["bias"] is not None else 0 * norm["mean"]
     if folded["bias"] is None:
         then = "put the batch norm's mean and shift into a new bias"
@@ -396,18 +396,18 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
         (
             aimed["bias"] + (factor - 1) * norm["mean"],
             "the mean is not scaled",
-            "subtract it before you apply the factor",
+            "subtract the mean before you apply the factor",
         ),
     ):
         if _near(folded["bias"], slip) and not _near(aimed["bias"], slip):
-            return Wrong(what, why="a fold with this mistake gives your bias", next=then)
+            return Wrong(what, why="this mistake gives exactly your bias", next=then)
     return None
 
 
 _SUBSTITUTE = "write the batch norm as y = factor * x + rest, for each channel, and substitute the convolution for x"
 _LAST_BATCH = "the statistics of the last batch are used"
-_RUNNING = "use the running statistics, mean and var, as a batch norm does in inference"
-_OWN_BIAS = "include the bias in x: the batch norm reads the convolution's output"
+_RUNNING = "use the running statistics, `mean` and `var`, as a batch norm does in inference"
+_OWN_BIAS = "include the convolution's own bias in x: the batch norm reads the convolution's output"
 
 
 def _near(found: Any, right: Any) -> bool:

@@ -112,20 +112,22 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
             raise Wrong(what, why=_first_off(asked, scales, right, "scale"), next=then)
     for one, scale, aimed in zip(asked, scales, right, strict=True):
         if not close(scale, aimed):
-            why = f"got scale {scale:.6g}, expected {aimed:.6g}, from {one['low']:.4g} to {one['high']:.4g}"
+            why = f"got scale {scale:.6g}, expected {aimed:.6g}, for {one['low']:.4g} to {one['high']:.4g}"
             then = "check the ends of the range and the number of steps between them"
             kind = "symmetric" if one["symmetric"] else "affine"
             raise Wrong(f"the scale of this {kind} range is wrong", why=why, next=then)
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
         why = _first_off(asked, zeros, whole, "zero point")
-        raise Wrong("the zero point is not an integer, so the grid does not contain 0", why=why, next="round it")
+        raise Wrong(
+            "the zero point is not an integer, so the grid does not contain 0", why=why, next="round the zero point"
+        )
     some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
     for shifts, what, then in _ZERO_SLIPS:
         if zeros != whole and all(zeros[at] in shifts(asked[at], whole[at]) for at in some):
             raise Wrong(what, why=_first_off(asked, zeros, whole, "zero point"), next=then)
     if zeros != whole:
         why = _first_off(asked, zeros, whole, "zero point")
-        raise Wrong("the zero point is wrong", why=why, next="which integer does the value 0 become?")
+        raise Wrong("the zero point is wrong", why=why, next="which integer represents the value 0?")
 
 
 def _unwidened(asked: Any, scale: float) -> float:
@@ -159,10 +161,10 @@ _SCALE_SLIPS: Any = (
         "the numbers of the grid are counted instead of its steps",
         "count the steps: there are 255 from -128 to 127",
     ),
-    (_to_128, "a symmetric grid includes -128", "keep as many numbers below 0 as above it: where does the grid end?"),
+    (_to_128, "your symmetric grid includes -128", "keep as many numbers below 0 as above 0: where does the grid end?"),
     (
         lambda asked, scale: scale * 127 / 127.5 if asked["symmetric"] and asked["low"] != asked["high"] else scale,
-        "a symmetric grid includes -128",
+        "your symmetric grid includes -128",
         "count the steps from -127 to 127: there are 254",
     ),
     (
@@ -196,12 +198,12 @@ _ZERO_SLIPS: Any = (
     (
         lambda asked, zero: [zero if asked["symmetric"] else zero + 128],
         "the zero point is counted from 0",
-        "count it from -128",
+        "count from -128, the lowest integer of the grid",
     ),
     (
         lambda asked, zero: [zero if asked["symmetric"] else -zero],
         "the zero point has the wrong sign",
-        "choose it so that low becomes -128",
+        "choose the zero point so that the lower end of the range becomes -128",
     ),
     *((_cut_by(cut), *_CUT) for cut in (math.trunc, math.floor, math.ceil)),
 )
@@ -238,12 +240,12 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
         raise Wrong("the results are not integers", why=why, next="round them")
     if all(b in (lowest, 127) for _, b in off):
         if asked["symmetric"] and all(a == -128 for a, _ in off):
-            raise Wrong("an integer on a symmetric grid is -128", why=why, next="clamp to -127 and 127")
+            raise Wrong("your code uses -128 on a symmetric grid", why=why, next="clamp to -127 and 127")
         if all((a, b) == (-127, -128) for a, b in off):
             then = "clamp to -128 and 127: an affine grid has 256 numbers"
             raise Wrong("an affine grid is clamped at -127 instead of -128", why=why, next=then)
         if any(not lowest <= a <= 127 or (a < 0) == (b < 0) for a, b in off):
-            raise Wrong("values beyond the grid are not set to its ends", why=why, next="clamp them")
+            raise Wrong("values beyond the grid are not set to its ends", why=why, next="clamp the integers")
         then = "clamp before you convert to int8: what does 130 become as an int8?"
         raise Wrong("values beyond the grid wrap around", why=why, next=then)
     if asked["axis"] is not None:
@@ -251,12 +253,12 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
         what = "scales and zero points are applied along the wrong dimension"
         raise Wrong(what, why=f"axis={asked['axis']}, shape {asked['shape']}: {why}", next=then)
     if all(abs(a - b) <= 1 for a, b in off):
-        raise Wrong("values are not rounded to the nearest step", why=why, next="round value / scale")
+        raise Wrong("values are not rounded to the nearest step", why=why, next="round after you divide")
     values = [float(one) for one in _tensor(asked).flatten()]
     scale, zero = asked["scale"], asked["zero_point"]
     if found == [float(max(lowest, min(127, round((one + zero) / scale)))) for one in values]:
-        then = "divide by the scale first, then add the zero point: it counts steps, not units"
-        why = f"{why}; this mistake gives your result"
+        then = "divide by the scale first, then add the zero point: a zero point counts steps of the grid"
+        why = f"{why}; this mistake gives exactly your result"
         raise Wrong("the zero point is added before the division", why=why, next=then)
     raise Wrong("the integers are wrong", why=why, next="divide by the scale, then add the zero point")
 
@@ -264,7 +266,7 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
 def _judge_choice(seen: Any, method: str, found: Any, right: Any) -> None:
     (scale, zero), (aimed, place) = found[method], right[method]
     if not (math.isfinite(scale) and scale > 0 and math.isfinite(zero)):
-        why = f"{method}: got scale {scale:g} and zero point {zero:g}"
+        why = f"{method!r}: got scale {scale:g} and zero point {zero:g}"
         raise Wrong("a scale is not positive and finite", why=why, next="return the result of grid(low, high)")
     if method == "least":
         least, error = (expected_error(seen, *one[method]) for one in (right, found))

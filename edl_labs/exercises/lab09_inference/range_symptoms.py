@@ -29,20 +29,20 @@ def is_grid(found: Any, right: Any) -> bool:
 
 def told_least(seen: Any, found: Any, right: Any, ratio: float) -> Wrong:
     """What is wrong with a range whose error is `ratio` times the least."""
-    mine, why = found["least"], f"its error is {ratio:.4g} times the least"
+    mine, why = found["least"], f"the error of your range is {ratio:.4g} times the least error"
     if is_grid(mine, right["max"]):
-        then = "try smaller ranges: values on the grid have an error too, and a wider step makes it larger"
+        then = "try narrower ranges, too: values on the grid are also rounded, and wider steps make that error larger"
         return Wrong("your range for the least error keeps every value", why=why, next=then)
     if is_grid(mine, right["percentile"]):
-        what = "your range for the least error is that of the percentile"
+        what = "your range for the least error is the range of the percentile"
         return Wrong(what, why=why, next="compare the errors of the possible ranges")
     slips = seen["slips"]
     if close(mine[0], slips["finest"][0]):
-        then = "add the square of the distance to the nearer end for each value that is cut off"
+        then = "for each value that is cut off, add the square of its distance to the nearer end"
         return Wrong("your range for the least error has the finest possible grid", why=why, next=then)
     for name, (what, then) in _LEAST.items():
         if name in slips and is_grid(mine, slips[name]):
-            return Wrong(what, why=f"{why}; this mistake gives your result", next=then)
+            return Wrong(what, why=f"{why}; this mistake gives exactly your result", next=then)
     then = "compute by hand, for three bins, the error of your range and of a narrower one: which is smaller?"
     return Wrong("a different range has a smaller error", why=why, next=then)
 
@@ -50,7 +50,7 @@ def told_least(seen: Any, found: Any, right: Any, ratio: float) -> Wrong:
 def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
     """What is wrong with the range of "max" or "percentile"."""
     (scale, zero), (aimed, place) = found[method], right[method]
-    why = f"{method}: got scale {scale:.6g} and zero point {zero:g}, expected {aimed:.6g} and {place:g}"
+    why = f"{method!r}: got scale {scale:.6g} and zero point {zero:g}, expected {aimed:.6g} and {place:g}"
     if close(scale, aimed):
         then = "return the result of grid(low, high)"
         return Wrong("the scale is right, but the zero point is not", why=why, next=then)
@@ -58,18 +58,18 @@ def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
         if name in seen["slips"] and close(scale, seen["slips"][name][0]):
             return Wrong(what, why=why, next=then)
     if method == "max":
-        then = "start at the first bin with a count, and end at the last"
+        then = "start at the first bin with a count, and end at the last such bin"
         return Wrong("your range does not run from the first to the last bin with a count", why=why, next=then)
     if is_grid((scale, zero), right["max"]):
-        then = "leave out bins at the ends as long as they have few enough counts"
-        return Wrong("single outliers still set the range", why=why, next=then)
+        then = "leave out bins at the ends as long as their counts stay within the allowed share"
+        return Wrong("single outliers still determine the range", why=why, next=then)
     then = (
         "leave out whole bins, with at most 0.05 % of the counts at each end (symmetric: 0.1 % at both ends together)"
     )
     return Wrong("the percentile leaves out a different share of the counts", why=why, next=then)
 
 
-_FEW = "search this end too: there may also be few counts there"
+_FEW = "vary this end, too: the bins there may also have few counts"
 _LOWER = ("for the least error, your code does not vary the lower end of the range", _FEW)
 _UPPER = ("for the least error, your code does not vary the upper end of the range", _FEW)
 _LEAST = {
@@ -90,11 +90,11 @@ _LEAST = {
 }
 _RANGES = {
     "max": {
-        "whole": ("empty bins at the ends widen the range", "where are the first and last counts?"),
+        "whole": ("empty bins at the ends widen the range", "which bins have the first and last counts?"),
         "last bin": ("the last bin with a count is cut off", "end the range at edges[i + 1], where bin i ends"),
     },
     "percentile": {
-        "bins": ("your code leaves out a share of the bins, not of the counts", "add up counts"),
+        "bins": ("your code leaves out a share of the bins, not of the counts", "add up counts instead of bins"),
         "each end": (
             "a symmetric percentile leaves out too few counts",
             "allow 0.1 % of the counts beyond -end and end together, instead of 0.05 % at each end",

@@ -146,7 +146,7 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
     if got == _best(weight, 4, by=lambda value: value):
         return Wrong(
             "the largest signed values are kept, not the largest magnitudes",
-            why="keeping the largest signed values gives your mask",
+            why="your mask is exactly the one that keeps the largest signed values",
             next="compare absolute values",
         )
     if all(sum(column[at : at + 4]) == 2 for column in columns for at in range(0, inputs, 4)):
@@ -164,7 +164,7 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
         if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
             return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
         why = "the mask keeps two of every four weights in the order of the flattened tensor"
-        return Wrong("groups are formed across rows", why=why, next="form each group within one output")
+        return Wrong("groups are formed across rows", why=why, next="form groups of inputs, for each output")
     if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
         return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
     if abs(kept - inputs * outputs / 2) < 1:
@@ -175,7 +175,7 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
 
 
 _WRONG_SIDE = "groups are formed along the outputs"
-_ALONG = "each row of the mask keeps two of four columns"
+_ALONG = "each row of the mask keeps two of every four columns"
 _SUMMED = "choose two of every four inputs in a column, because the product sums over inputs"
 
 
@@ -198,7 +198,7 @@ def _judge_tied(case: Any, got: list[list[float]]) -> None:
         for start in range(0, len(tied), 4):
             given = [tied[at][column] for at in range(start, start + 4)]
             kept = [value for at, value in enumerate(given) if got[start + at][column]] if len(got) == len(tied) else []
-            why = f"for the magnitudes {', '.join(f'{one:g}' for one in given)}, your mask keeps {len(kept)} weights"
+            why = f"for the magnitudes {', '.join(f'{one:g}' for one in given)}, your mask keeps {len(kept)} of 4"
             if len(kept) != 2:
                 then = (
                     "keep exactly two, and choose freely among equal ones: a threshold keeps all values that reach it"
@@ -215,7 +215,7 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
     ]
     if shapes[0] != shapes[1]:
         why = f"got {shapes[0][0]}×{shapes[0][1]}, expected {shapes[1][0]}×{shapes[1][1]}"
-        raise Wrong("the kept values have the wrong shape", why=why, next="return half as many rows as weight has")
+        raise Wrong("the kept values have the wrong shape", why=why, next="return half as many rows as `weight` has")
     if got["values"] != want["values"]:
         why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
@@ -325,13 +325,13 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
         then = "use times instead of speeds: at s times the speed, the time is 1 / s"
         raise Wrong("30 % faster is treated as 30 % less time", why=why, next=then)
     if fits(lambda s, p: 1 - 1 / s):
-        then = "which fraction of their time did the products save? They still take the rest of it"
+        then = "which fraction of their time did the products save? The products still take the rest of their time"
         raise Wrong("the time saved is returned as the share", why=why, next=then)
     if fits(lambda s, p: 1 / (1 - 1 / s + 1 / (s * p))) or fits(lambda s, p: s / p):
         then = "which part of the original time becomes shorter, and by how much?"
         raise Wrong("your function returned something other than a share of the original time", why=why, next=then)
     if all(close(a, 1 - b) for a, b in zip(got, want, strict=True)):
-        then = "return the share of the products that become faster"
+        then = "return the products' share of the original time"
         raise Wrong("your function returned the share of everything else", why=why, next=then)
     if all(close(a, 100 * b) for a, b in zip(got, want, strict=True)):
         raise Wrong("your function returned a percentage, not a fraction", why=why, next="return 0.46 for 46 %")

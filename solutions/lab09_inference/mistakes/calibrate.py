@@ -50,7 +50,7 @@ if method == "max":
 
 
 # %% mistake="integers_from_minus_128"
-# told: an integer on a symmetric grid is -128
+# told: your code uses -128 on a symmetric grid
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -66,7 +66,7 @@ if method == "least":
 
 
 # %% mistake="least_is_the_percentile"
-# told: your range for the least error is that of the percentile
+# told: your range for the least error is the range of the percentile
 # %% replace
 if method == "least":
     return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
@@ -103,7 +103,7 @@ return steps.long()
 
 
 # %% mistake="outliers_set_the_range"
-# told: single outliers still set the range
+# told: single outliers still determine the range
 # %% replace
 most = 0.001 if method == "percentile" else 0.0
 # %% by
@@ -207,7 +207,7 @@ return (high or -low) / 127, 0
 
 
 # %% mistake="symmetric_to_128"
-# told: a symmetric grid includes -128
+# told: your symmetric grid includes -128
 # %% replace
 return max(-low, high) / 127, 0
 # %% by

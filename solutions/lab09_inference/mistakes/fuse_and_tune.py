@@ -1,5 +1,5 @@
 # %% mistake="chosen_by_first_runs"
-# told: the engine is chosen by the first runs
+# told: tactics are compared by their first runs
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by
@@ -31,7 +31,7 @@ after_s = spent_s + typical_s(one["times_s"]) + reformat_s[at]
 
 
 # %% mistake="fastest_run_counts"
-# told: the fastest run is used, not a typical one
+# told: your code takes the fastest run, not a typical one
 # %% replace
 return warm[len(warm) // 2]
 # %% by
@@ -52,7 +52,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="greedy_engine"
-# told: each choice ignores the choices after it
+# told: each tactic is chosen without regard to those after it
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     at, form, names = 0, given, []
@@ -78,7 +78,7 @@ best[0, given] = (0.0, [])
 
 
 # %% mistake="mean_with_interruptions"
-# told: the mean is used, which includes interrupted runs
+# told: your code takes the mean, which includes interrupted runs
 def typical_s(times_s):
     """The time of a tactic."""
     return sum(times_s[1:]) / len(times_s[1:])

@@ -7,7 +7,7 @@ return out.clamp(out_zero if relu else -127, 127).to(torch.int8)
 
 
 # %% mistake="bias_cut_off"
-# told: the bias is not rounded to the nearest step
+# told: the bias is not rounded to the nearest integer
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 # %% by
@@ -15,7 +15,7 @@ offset = (bias / step).long() - x_zero * columns
 
 
 # %% mistake="bias_on_the_inputs_scale"
-# told: the bias is rounded in steps of x, not in steps of the sums
+# told: the bias is rounded in steps of x, not in units of the sums
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 # %% by
@@ -41,7 +41,7 @@ return out.clamp(out_zero if relu else -128, 127).to(torch.int8).flatten()
 
 
 # %% mistake="input_zero_added"
-# told: the zero points' contribution is added, not subtracted
+# told: both zero-point terms have the wrong sign
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 offset = offset + len(weight) * x_zero * zeros
@@ -125,7 +125,7 @@ return out.clamp(out_zero if relu else -128, 127)
 
 
 # %% mistake="relu_at_integer_0"
-# told: relu cuts at the integer 0, not at the number 0
+# told: relu cuts at the integer 0, which is not the number 0 on this grid
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by

@@ -109,7 +109,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_by_any_kernel"
-# told: a kernel that is not in_place overwrites a tensor that it reads
+# told: a kernel that is not `in_place` overwrites a tensor that it reads
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -172,7 +172,7 @@ needs.append(sum(sizes[name] for name in here))
 
 
 # %% mistake="sum_rounded_once"
-# told: the sum is rounded up instead of each tensor
+# told: the sum is rounded up, not the size of each tensor
 # %% replace
 needs.append(sum(-(-sizes[name] // align) * align for name in here))
 # %% by
