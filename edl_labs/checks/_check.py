@@ -80,7 +80,7 @@ def case(name: str, number: int | None = None) -> Any:
     chosen = number if number is not None else (failing_case(name) or 0) + 1
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
         numbers = f"the cases of {name} are numbered from 1 to {len(cases)}"
-        raise UsageError(f"{name} has no case {chosen}", why=numbers, next=f'call case("{name}", 1), for example')
+        raise UsageError(f"{name} has no case {chosen}", why=numbers, next=f'for example, call case("{name}", 1)')
     return exercise.spec.student_inputs(cases[chosen - 1])
 
 
@@ -111,7 +111,7 @@ def _judged(name: str, names: dict[str, Any], printed: Printed, *, alone: bool) 
             *(name, lab.lab, "not attempted", 0.0, known.points),
             what="this exercise is marked by hand",
             why="this question asks for an explanation in words",
-            next="write it in the cell for your instructor to read",
+            next="write your explanation in the cell; your instructor will read it",
         )
     exercise, cases, wants = lab.public(name)
     records, texts = _collected(exercise, names, cases, printed)

@@ -210,7 +210,7 @@ def _value(exercise: RegisteredExercise, case: Any, record: Any) -> Any:
             next="look for a loop or a wait that never ends; try your code on the inputs shown",
             limit=f"{exercise.timeout_s:g}",
         )
-    why, then = "the check received no result for it", "restart the kernel and run all cells"
+    why, then = "the check received nothing from your code for this case", "restart the kernel and run all cells"
     raise _wrong("there is no result for this case", why=why, next=then)
 
 

@@ -88,7 +88,7 @@ def _under(name: Any, value: Any, asked: Any) -> Any:
     try:
         return in_form(value, asked)
     except Misfit as problem:
-        raise Misfit(f"{name}: {problem}") from None
+        raise Misfit(f"for `{name}`, {problem}") from None
 
 
 def tensor_of(value: Any, shape: tuple[int, ...]) -> Any:

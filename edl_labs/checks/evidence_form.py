@@ -90,7 +90,7 @@ def _is_whole(value: float) -> bool:
 
 def _at(key: str) -> str:
     """Where in a dict something is. No place in a list: which it is says how evidence was gathered, to no student."""
-    return f"{key}: " if key else ""
+    return f"for `{key}`, " if key else ""
 
 
 def _fitted_dict(got: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:

@@ -89,8 +89,9 @@ def expected_signature(lab: str, exercise: str) -> str:
     except SyntaxError:
         return ""
     functions = [node for node in cell.body if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)]
-    said = [(f"{one.name}({ast.unparse(one.args)})", str(ast.get_docstring(one)).split("\n")[0]) for one in functions]
-    return "; ".join(f"`{signature}`: {doc.strip()}" for signature, doc in said)
+    docs = [" ".join(str(ast.get_docstring(one)).partition("\n\n")[0].split()) for one in functions]
+    said = zip(functions, docs, strict=True)
+    return "; ".join(f"`{one.name}({ast.unparse(one.args)})`: {doc.removesuffix('.')}" for one, doc in said)
 
 
 def section_of(lab: str, exercise: str) -> str:

@@ -29,7 +29,7 @@ def replayed_programs(text: Any, machine: ClusterMachine) -> ClusterReplay:
     try:
         return replay_cluster(json.loads(text), machine, max_operations=MAX_CLUSTER_OPERATIONS)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the rank's own methods; do not change its record"
+        why, then = "the record cannot be read", "use only the rank's own methods; do not change its record"
         raise Wrong("the recorded program is not a program of a VirtualCluster", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(

@@ -29,7 +29,7 @@ def replayed_kernels(
         program = json.loads(text)
         run = replay_warp(program, values, max_operations=MAX_KERNEL_STEPS, **options)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the machine's own methods; do not change its record"
+        why, then = "the record cannot be read", "use only the machine's own methods; do not change its record"
         raise Wrong("the recorded program is not a program of a VirtualWarp", why=why, next=then) from None
     except ReplayError as error:
         raise Wrong(
@@ -77,7 +77,9 @@ def _told(race: WarpRace) -> Wrong:
         then = "let only one thread write each element"
         return Wrong("two threads write the same element of shared memory", why=str(race), next=then)
     if "load" in ops:
-        then = "separate the two: blocks do not wait for one another, and only the end of a launch orders them"
+        then = (
+            "separate the read from the write: blocks do not wait for each other, only the end of a launch orders them"
+        )
         return Wrong("a thread reads memory that another thread writes in the same launch", why=str(race), next=then)
-    then = "give each element to one thread, or let all of them add atomically"
+    then = "let only one thread write each element, or let all threads add atomically"
     return Wrong("several threads write the same element", why=str(race), next=then)

@@ -68,7 +68,7 @@ def run_in_turn(size: int, program: Callable[[TurnComm], Any]) -> tuple[list[Any
             return (
                 [],
                 comms,
-                f"rank {ended[0]} has ended, but other ranks wait for it in call {at}, {there[0].names[at]}",
+                f"rank {ended[0]} has ended, but other ranks wait for it in call {at} ({there[0].names[at]})",
             )
         parts, names = [comm.given[at] for comm in there], [comm.names[at] for comm in there]
         if len(set(names)) > 1:
@@ -76,7 +76,7 @@ def run_in_turn(size: int, program: Callable[[TurnComm], Any]) -> tuple[list[Any
         if len({tuple(part.shape) for part in parts}) > 1:
             shapes = ", ".join(str(tuple(part.shape)) for part in parts)
             done = "adds" if names[0] == "all_reduce" else "gathers"
-            return [], comms, f"call {at}, {names[0]}, {done} parts of shapes {shapes}"
+            return [], comms, f"call {at} ({names[0]}) {done} parts of different shapes: {shapes}"
         known.append(parts)
     return [], comms, f"the ranks make more than {_MOST_ROUNDS} collective calls"
 

@@ -165,8 +165,8 @@ def test_a_search_among_whole_batches_that_ends_is_told(judged, solution, none):
             lambda batch: None if batch == math.inf else batch,
             "your function returned None where no batch is large enough",
         ),
-        (lambda batch: None, "wrong kind of answer: batch: expected a number, got None"),
-        (lambda batch: str(batch), "wrong kind of answer: batch: expected a number, got text"),
+        (lambda batch: None, "wrong kind of answer: for `batch`, expected a number, got None"),
+        (lambda batch: str(batch), "wrong kind of answer: for `batch`, expected a number, got text"),
     ],
 )
 def test_none_in_place_of_infinity_is_told_what_is_asked_for(judged, solution, answer, told):

@@ -200,8 +200,8 @@ def test_what_was_raised_ends_the_iteration_too(solution):
     ("kind", "told"),
     few(
         [
-            (str, "items: expected a number, got text"),
-            (lambda item: ("item", item), "items: expected a number, got a list or a tuple"),
+            (str, "for `items`, expected a number, got text"),
+            (lambda item: ("item", item), "for `items`, expected a number, got a list or a tuple"),
             (lambda item: item + 0.5, "the items changed"),
         ],
         quick=1,

@@ -233,4 +233,4 @@ def test_a_batch_that_was_never_read_is_told(told):
 
 
 def test_one_number_for_all_losses_is_told_by_its_kind(told):
-    assert "losses: expected a list or a tuple, got a number" in told(lambda job: 0.5).what
+    assert "for `losses`, expected a list or a tuple, got a number" in told(lambda job: 0.5).what

@@ -60,7 +60,7 @@ def test_a_gather_gives_every_ranks_part_and_meets_no_sum():
 
     assert ([[1.0, 2.0]] * 2, "") == run_in_turn(2, gathers)[::2]
     assert "call 0 is all_gather on one rank and all_reduce on another" == run_in_turn(2, mixed)[2]
-    assert "call 0, all_gather, gathers parts of shapes (1,), (2,)" == run_in_turn(2, ragged)[2]
+    assert "call 0 (all_gather) gathers parts of different shapes: (1,), (2,)" == run_in_turn(2, ragged)[2]
 
 
 @pytest.mark.parametrize(

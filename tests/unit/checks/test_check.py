@@ -610,7 +610,7 @@ def test_a_function_that_takes_other_arguments_is_told_by_its_own_line(numbers: 
 
     assert "the arguments of double do not match the call" == outcome.what
     assert "takes 0 positional arguments but 1 was given" == outcome.why
-    assert "keep the `def` line unchanged: `double(x)`: Twice the number x." == outcome.next
+    assert "keep the `def` line unchanged: `double(x)`: Twice the number x" == outcome.next
 
 
 def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers: Path) -> None:
@@ -622,4 +622,4 @@ def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers
     outcome = check("double", {"double": lambda x: None}).outcome
 
     assert outcome.what.startswith("wrong kind of answer")
-    assert "return what the cell describes: `double(x)`: Twice the number x." == outcome.next
+    assert "return what the cell describes: `double(x)`: Twice the number x" == outcome.next
