@@ -8,6 +8,7 @@ from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab11_tiles.evaluated_kernels import FP32_ROUNDING, KernelRun, require_exact_dots
 from edl_labs.exercises.lab11_tiles.tile_exercises import KernelExercise, TensorForm
+from edl_labs.units import counted
 
 
 class _Attention(KernelExercise):
@@ -50,13 +51,13 @@ class _Attention(KernelExercise):
         if run.live_bytes > _TILES_LIVE * 4 * tile:
             why = (
                 f"{run.live_bytes:,} bytes of block values are alive at once, but the limit is "
-                f"{_TILES_LIVE * 4 * tile:,}"
+                f"{_TILES_LIVE * 4 * tile:,} bytes"
             )
             then = (
                 "loop over tiles of BN keys, and keep only the running maximum, sum and output from one tile "
                 "to the next"
             )
-            raise Wrong("A program keeps more than a few tiles.", why=why, next=then)
+            raise Wrong("A program keeps more than a few tiles at once.", why=why, next=then)
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Rows of zeros where all scores are far below 0."""
@@ -65,22 +66,22 @@ class _Attention(KernelExercise):
         rows = ~out.any(axis=1) & right.any(axis=1)
         if rows.any() and not np.isnan(out).any():
             why = (
-                f"row {int(np.argmax(rows))}: its scores are around {case['level']:g}, and "
+                f"the scores of row {int(np.argmax(rows))} are around {case['level']:g}, and "
                 f"exp({case['level']:g}) rounds to 0"
             )
-            then = "set the scores of masked keys to -inf, then subtract the maximum of the scores"
+            then = "set the scores of masked keys to -inf, then subtract each row's maximum before the exponential"
             return Wrong("Your kernel returns 0 for rows whose scores are all far below 0.", why=why, next=then)
         return super().explain_values(case, run, out, right, bound)
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """Without keys, and with scores far below 0, sums are 0."""
         if not self.seen(case).any():
-            why = f"{seen}; without keys the sum is 0, and the output must be 0"
-            then = "divide by 1 where the sum is 0"
+            why = f"{seen}; without keys, the sum of the weights is 0"
+            then = "divide by 1 where the sum is 0, so that the output is 0"
             return Wrong("Your kernel returns NaN for queries without keys.", why=why, next=then)
         if case["level"] < _FAR:
             why = f"{seen}; the scores are around {case['level']:g}"
-            then = "set the scores of masked keys to -inf, then subtract the maximum of the scores"
+            then = "set the scores of masked keys to -inf, then subtract each row's maximum before the exponential"
             return Wrong("Your kernel returns NaN for rows whose scores are all far below 0.", why=why, next=then)
         return super().explain_nan(case, run, seen)
 
@@ -109,9 +110,10 @@ class Attention(_Attention):
         """Passes over the keys, for each tile of queries."""
         if name == "q" or share <= 1:
             return None
-        why = f"there are {-(-case['queries'] // case['BM'])} tiles of queries, and each needs {name} only once"
+        tiles = counted(-(-case["queries"] // case["BM"]), "tile")
+        why = f"the queries form {tiles}, and each tile needs `{name}` only once"
         then = "update maximum, sum and output in one loop over the keys, and mask the keys past the end"
-        return Wrong(f"Your kernel reads {name} {share:.3g} times for each tile of queries.", why=why, next=then)
+        return Wrong(f"Your kernel reads `{name}` {share:.3g} times for each tile of queries.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """Sizes, and the level of the scores."""
@@ -143,9 +145,9 @@ class Causal(_Attention):
         """Tiles above the diagonal, or passes."""
         if name == "q" or share <= 1:
             return None
-        why = f"only {1 / share:.0%} of the elements that it reads are in tiles that a query of the program sees"
-        then = "end the loop at the last key that the last query of the program sees"
-        return Wrong(f"Your kernel reads tiles of {name} that no query of the program sees.", why=why, next=then)
+        why = f"only {1 / share:.0%} of the elements that it reads are in tiles that any query of the program sees"
+        then = "end the loop over the keys at the last key that the last query of the program sees"
+        return Wrong(f"Your kernel reads tiles of `{name}` that no query of the program sees.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """Sizes, and the level of the scores."""

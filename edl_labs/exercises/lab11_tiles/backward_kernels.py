@@ -8,6 +8,7 @@ from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab11_tiles.evaluated_kernels import FP32_ROUNDING, KernelRun, require_exact_dots
 from edl_labs.exercises.lab11_tiles.tile_exercises import KernelExercise, TensorForm
+from edl_labs.units import counted
 
 
 @exercise("attention_backward")
@@ -72,22 +73,25 @@ class AttentionBackward(KernelExercise):
         if run.live_bytes > _TILES_LIVE * 4 * tile:
             why = (
                 f"{run.live_bytes:,} bytes of block values are alive at once, but the limit is "
-                f"{_TILES_LIVE * 4 * tile:,}"
+                f"{_TILES_LIVE * 4 * tile:,} bytes"
             )
-            then = "loop over tiles of BN keys, and keep only tiles of queries from one iteration to the next"
-            raise Wrong("A program keeps more than a few tiles.", why=why, next=then)
+            then = (
+                "loop over tiles of BN keys; from one iteration to the next, keep only tiles that belong to the queries"
+            )
+            raise Wrong("A program keeps more than a few tiles at once.", why=why, next=then)
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
         """Passes over the keys, or over what belongs to the queries."""
         if share <= 1:
             return None
         if name in ("k", "v"):
-            why = f"there are {-(-case['queries'] // case['BM'])} tiles of queries, and each needs {name} only once"
+            tiles = counted(-(-case["queries"] // case["BM"]), "tile")
+            why = f"the queries form {tiles}, and each tile needs `{name}` only once"
             then = "compute the weights, their gradient and the sum in one loop over the keys"
-            what = f"Your kernel reads {name} {share:.3g} times for each tile of queries."
+            what = f"Your kernel reads `{name}` {share:.3g} times for each tile of queries."
             return Wrong(what, why=why, next=then)
-        why = f"{name} depends on the queries only, so it is the same in each iteration of the loop over the keys"
-        return Wrong(f"Your kernel reads {name} {share:.3g} times.", why=why, next="load it once, before the loop")
+        why = f"`{name}` does not depend on the keys, so it is the same in each iteration of the loop over the keys"
+        return Wrong(f"Your kernel reads `{name}` {share:.3g} times.", why=why, next="load it once, before the loop")
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """exp of a score alone is beyond fp32 where scores are large."""

@@ -8,6 +8,7 @@ from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab11_tiles.evaluated_kernels import FP32_ROUNDING, KernelRun
 from edl_labs.exercises.lab11_tiles.tile_exercises import KernelExercise, TensorForm
+from edl_labs.units import counted
 
 
 @exercise("column_sums")
@@ -42,7 +43,7 @@ class ColumnSums(KernelExercise):
         tiles = -(-case["rows"] // case["BM"]) * -(-case["columns"] // case["BN"])
         programs = max(one.programs for one in run.launches)
         if programs < tiles:
-            why = f"x has {tiles:,} tiles, but the largest grid has only {programs:,} programs"
+            why = f"x has {tiles:,} tiles, but the largest grid has only {counted(programs, 'program')}"
             raise Wrong("A program sums more than one tile.", why=why, next="launch one program for each tile of x")
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
@@ -58,7 +59,7 @@ class ColumnSums(KernelExercise):
             )
         for name, rows in (("first", x[: case["BM"]]), ("last", x[last:])):
             if last and np.all(np.abs(out - rows.sum(axis=0)) <= bound):
-                why = f"each of your values is the sum over the {name} tile of rows"
+                why = f"each of your values is the sum over only the {name} tile of rows"
                 then = "add the sums of all tiles: use tl.atomic_add, or a second kernel that adds partial sums"
                 return Wrong("The output contains the sums of only one tile of rows.", why=why, next=then)
         return super().explain_values(case, run, out, right, bound)
@@ -66,7 +67,7 @@ class ColumnSums(KernelExercise):
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """Atomics on memory that was never set."""
         if not all(one.zeros for one in run.program.allocated):
-            why = f"{seen}; the input has no NaN, but torch.empty leaves its memory undefined"
+            why = f"{seen}; the input contains no NaN, but memory from torch.empty has undefined values"
             then = "allocate the tensor that you add to with torch.zeros"
             return Wrong("Your kernel adds to memory that was never set.", why=why, next=then)
         return super().explain_nan(case, run, seen)

@@ -57,10 +57,13 @@ class KernelRun:
         name, elements = self.program.returned, math.prod(form.shape)
         made = next((one for one in self.program.allocated if one.name == name), None)
         if made is None:
-            why, then = f"it returned {name}, which is an input", "allocate the output, and return it"
+            why, then = (
+                f"it returned `{name}`, which is one of its inputs",
+                "allocate the output, and return it",
+            )
             raise Wrong("The host function does not return a new tensor.", why=why, next=then)
         if (made.elements, made.dtype) != (elements, form.dtype):
-            why = f"got {made.elements:,} elements of {made.dtype}, expected {elements:,} of {form.dtype}"
+            why = f"got {made.elements:,} {made.dtype} elements, expected {elements:,} {form.dtype} elements"
             then = "allocate one element for each result, in the requested dtype"
             raise Wrong("The output has the wrong size or type.", why=why, next=then)
         self._require_written(name, elements)
@@ -82,7 +85,8 @@ class KernelRun:
             raise Wrong("The end of the output is never written: the grid is rounded down.", why=why, next=then)
         why = f"{why}; the first of them is element {places[0]:,}" if places else why
         then = (
-            "which program should write this element? Is that program in the grid, and the element in the store's mask?"
+            "which programs should write these elements? Check that the grid has these programs, and the masks of "
+            "their stores include the elements"
         )
         raise Wrong("Some elements of the output are never written.", why=why, next=then)
 
@@ -165,7 +169,8 @@ def require_no_races(run: KernelRun) -> None:
     for one in run.launches:
         for race in one.races:
             count = counted(race.elements, "element")
-            why = f"{one.kernel}: {count} of {race.tensor}, starting with element {race.first_element:,}"
+            place = f"{count} of {race.tensor}, starting with element {race.first_element:,}"
+            why = f"in {one.kernel}, the accesses meet at {place}"
             then = "assign each element of the output to one program, and store it once"
             raise Wrong("Several programs or lanes access the same element.", why=why, next=then)
 
@@ -227,7 +232,10 @@ def _launch(module: Any, kernels: str, launch: HostLaunch, run: KernelRun) -> La
 def _given(names: list[str], launch: HostLaunch) -> dict[str, Any]:
     """The arguments of a launch by the names of the kernel's parameters."""
     if names and len(launch.arguments) > len(names):
-        what = f"`{launch.kernel}` has {len(names)} parameters, but the host passes {len(launch.arguments)} arguments."
+        what = (
+            f"`{launch.kernel}` has {counted(len(names), 'parameter')}, but the host passes "
+            f"{counted(len(launch.arguments), 'argument')}."
+        )
         raise TileError(what, why="each argument needs a parameter", next="pass fewer arguments, or add parameters")
     given = dict(zip(names, launch.arguments, strict=False))
     twice = sorted(given.keys() & launch.named.keys())
@@ -270,10 +278,10 @@ def _refused(error: EdlError, program: LaunchProgram, kernels: str, *, is_other:
     other = "; the kernel that ran is not the one in the notebook" if is_other else ""
     kind, of = getattr(error, "kind", ""), getattr(error, "tensors", {})
     tensor = of.get(getattr(error, "tensor", ""), "")
-    tensor = "the output" if tensor == program.returned else tensor
+    tensor = "the output" if tensor == program.returned else f"`{tensor}`"
     if kind in ("read", "write"):
         verb = "reads" if kind == "read" else "writes"
-        why = f"program {error.program} accesses element {error.element:,} of {error.size:,}{other}"  # type: ignore[attr-defined]
+        why = f"program {error.program} accesses element {error.element:,}; there are {error.size:,} elements{other}"  # type: ignore[attr-defined]
         then = (
             "compute by hand which elements this program accesses: check where its block begins, the strides "
             "and the mask"
@@ -283,7 +291,7 @@ def _refused(error: EdlError, program: LaunchProgram, kernels: str, *, is_other:
             then = "mask the lanes past the end, in each load and in each store"
         return Wrong(f"The kernel {verb} past the end of {tensor}.", why=why, next=then)
     if kind == "undefined":
-        then = "give the load an `other`, or mask the store with the same mask"
+        then = "pass `other` to the load, or give the store the same mask"
         why = f"lanes that the mask of a load excludes have no value{other}"
         return Wrong(f"The kernel stores an undefined value in {tensor}.", why=why, next=then)
     why = error.why or "the launch stopped here, so there is no output to compare"

@@ -42,7 +42,7 @@ class ScaleShiftRelu(KernelExercise):
         programs = sum(one.programs for one in run.launches)
         if case["n"] > MOST_PER_PROGRAM * programs:
             why = (
-                f"got {counted(programs, 'program')} for {case['n']:,} elements, but a program may have at most "
+                f"got {counted(programs, 'program')} for {case['n']:,} elements, but a program may process at most "
                 f"{MOST_PER_PROGRAM:,}"
             )
             then = "keep BLOCK fixed, and let the grid grow with the length"
@@ -50,7 +50,7 @@ class ScaleShiftRelu(KernelExercise):
         if len(run.launches) > 1:
             why = f"got {len(run.launches)} launches for one vector, expected 1"
             raise Wrong(
-                "Your host function launches more than one kernel.", why=why, next="let the grid cover the whole vector"
+                "Your host function launches more than one kernel.", why=why, next="let one grid cover the whole vector"
             )
 
     def format_case(self, case: Any) -> str:

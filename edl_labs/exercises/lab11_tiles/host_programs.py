@@ -67,7 +67,7 @@ class HostProgram:
         if name is None:
             raise HostError(
                 f"{what} is a {type(tensor).__name__}, not one of the tensors of this call.",
-                why="a launch works on the tensors that the function receives or allocates",
+                why="the function may pass and return only tensors that it received or allocated",
                 next="allocate the output with torch.empty or torch.empty_like",
             )
         return name
@@ -133,6 +133,6 @@ def _computes(name: str) -> HostError:
     name = "item" if name == "_local_scalar_dense" else name
     return HostError(
         f"The host function calls torch's `{name}` on a tensor.",
-        why="in the check, its tensors have a shape but no values: the host may only allocate and launch",
+        why="in the check, its tensors have a shape but no values, so the host may only allocate and launch",
         next="allocate with torch.empty, torch.empty_like or torch.zeros, and compute in the kernel",
     )

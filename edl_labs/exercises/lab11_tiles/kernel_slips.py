@@ -21,10 +21,10 @@ _WHOLE = (
 )
 _AGAIN = (
     "Your kernel adds the bias in each iteration of the loop.",
-    "the output includes it once for each block of K",
+    "the output includes the bias once for each block of K",
     "add the bias once, after the loop",
 )
-_KEPT = "the weights of earlier tiles are relative to an earlier maximum, which has grown since"
+_KEPT = "the weights of earlier tiles were computed with an earlier maximum, which was smaller"
 
 SENTENCES: dict[str, tuple[str, str, str]] = {
     "by_columns": (
@@ -62,7 +62,7 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
     ),
     "missing_keys_count": (
         "In the last tile, your kernel counts keys that do not exist.",
-        "their score is 0, and exp(0) is not a small weight",
+        "a key that does not exist gets the score 0, so its weight is not 0",
         "give these keys the score -inf before you take the maximum",
     ),
     "last_tile_dropped": (
@@ -82,7 +82,7 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
     ),
     "later_keys": (
         "Your kernel counts keys that come after the query.",
-        "a tile of keys also contains keys that some queries must not see",
+        "a tile of keys can also contain keys that some queries must not see",
         "mask each score whose key comes after its query",
     ),
     "no_delta": (
@@ -93,7 +93,7 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
     "delta_added": (
         "In the gradient of the softmax, your kernel adds delta.",
         "the gradient of a score is weight · (o_grad·v − delta)",
-        "subtract delta",
+        "subtract delta instead of adding it",
     ),
     "gradient_not_scaled": (
         "Your kernel does not scale the gradient.",
@@ -108,10 +108,14 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
     "values_for_keys": (
         "Your kernel multiplies the gradient of the scores by v.",
         "a score is q·k, so its gradient with respect to q is k",
-        "multiply by k instead",
+        "multiply the gradient of the scores by k",
     ),
     "relu": ("The epilogue is relu.", "expected gelu", "compute x · (1 + erf(x / sqrt(2))) / 2"),
-    "sigmoid": ("The epilogue is x·sigmoid(1.702·x).", "this is only an approximation of gelu", "use tl.erf"),
+    "sigmoid": (
+        "The epilogue is x·sigmoid(1.702·x).",
+        "this is only an approximation of gelu",
+        "compute the exact gelu with tl.erf",
+    ),
     "no_root": (
         "Your kernel computes erf(x) instead of erf(x / sqrt(2)).",
         "erf(x) belongs to a normal distribution with a different width",

@@ -94,7 +94,7 @@ def _buffer(record: Any) -> Buffer:
     one = _entries(record, "an allocation", "name", "elements", "dtype", "zeros")
     name, dtype = _text(one["name"], "name"), _text(one["dtype"], "dtype")
     _require(type(one["zeros"]) is bool, f"zeros of {name[:40]!r} is not true or false")
-    _require(dtype in _DTYPES, f"{name[:40]!r} has the type {dtype[:40]!r}, and {', '.join(_DTYPES)} are allowed")
+    _require(dtype in _DTYPES, f"{name[:40]!r} has the type {dtype[:40]!r}, but only {', '.join(_DTYPES)} are allowed")
     elements = _whole(one["elements"], "elements")
     _require(elements >= 0, f"{name[:40]!r} has {elements} elements")
     return Buffer(name, elements, dtype, one["zeros"])
@@ -126,7 +126,7 @@ def _entries(value: Any, what: str, *names: str) -> dict[str, Any]:
 
 def _items(value: Any, name: str, most: int) -> list[Any]:
     _require(isinstance(value, list), f"{name} is not a list")
-    _require(len(value) <= most, f"{name} has {len(value):,} items, and {most} are allowed")
+    _require(len(value) <= most, f"{name} has {len(value):,} items, but only {most} are allowed")
     return list(value)
 
 

@@ -60,9 +60,9 @@ class _Product(KernelExercise):
         if share == 1 or name == "bias":
             return None
         tiles = {"a": f"⌈N/BN⌉ = {-(-case['N'] // case['BN'])}", "b": f"⌈M/BM⌉ = {-(-case['M'] // case['BM'])}"}
-        why = f"each element of {name} must be read {tiles[name]} times, once for each tile that needs it"
+        why = f"each element of `{name}` must be read {tiles[name]} times, once for each tile that needs it"
         then = "use the BM and BN that the function receives, and load each element of a tile once"
-        return Wrong(f"Your kernel reads {name} {share:.3g} times as often as its tiles need.", why=why, next=then)
+        return Wrong(f"Your kernel reads `{name}` {share:.3g} times as often as its tiles need.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The sizes of the product and of its tiles."""

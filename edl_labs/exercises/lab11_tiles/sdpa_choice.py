@@ -26,7 +26,7 @@ class WhichSdpa(Exercise):
         if got != want:
             what, why = _SENTENCES[case["feature"]]
             raise Wrong(
-                what, why=f"expected {want}; {why}", next="check each of the six conditions in the text for this call"
+                what, why=f"expected {want}; {why}", next="for this call, check each of the six conditions in the text"
             )
 
     def combine(self, fractions: list[float]) -> float:

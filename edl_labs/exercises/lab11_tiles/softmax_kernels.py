@@ -63,7 +63,7 @@ class _RowSoftmax(KernelExercise):
     def _next_of_sums(self, case: Any) -> str:
         """Where some lanes are masked they may be the cause; elsewhere it is something else."""
         if case["columns"] % case.get("BLOCK", 1 << (case["columns"] - 1).bit_length()):
-            return "how do masked lanes change the maximum and the sum? Choose `other` so that they change nothing"
+            return "how do masked lanes change the maximum and the sum? Choose `other` so that they change neither"
         return "divide by the sum of exp(x - maximum) over the whole row, with the same maximum for all terms"
 
     def _top(self, case: Any, row: int) -> float:
@@ -91,7 +91,11 @@ class RowSoftmax(_RowSoftmax):
         programs = sum(one.programs for one in run.launches)
         if programs != case["rows"]:
             why = f"got {counted(programs, 'program')} for {case['rows']} rows"
-            raise Wrong("The grid does not have one program per row.", why=why, next="launch with grid (x.shape[0],)")
+            raise Wrong(
+                "The grid does not have one program per row.",
+                why=why,
+                next="launch the kernel with the grid (x.shape[0],)",
+            )
 
 
 @exercise("long_rows")
@@ -108,13 +112,16 @@ class LongRows(_RowSoftmax):
 
     def judge_launches(self, case: Any, run: KernelRun) -> None:
         if run.live_bytes > _BLOCKS_LIVE * 4 * case["BLOCK"]:
-            why = f"{run.live_bytes:,} bytes of block values are alive at once, with BLOCK = {case['BLOCK']}"
-            raise Wrong("A program keeps more than a few blocks.", why=why, next="loop over blocks of BLOCK elements")
+            limit = f"with BLOCK = {case['BLOCK']}, the limit is {_BLOCKS_LIVE * 4 * case['BLOCK']:,} bytes"
+            why = f"{run.live_bytes:,} bytes of block values are alive at once; {limit}"
+            raise Wrong(
+                "A program keeps more than a few blocks at once.", why=why, next="loop over blocks of BLOCK elements"
+            )
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
         """Three passes are maximum, sum and result; one pass held the row."""
         if share == _THREE_PASSES:
-            then = "update both in one pass: multiply the sum by exp(old maximum - new maximum)"
+            then = "update maximum and sum in one pass: multiply the sum by exp(old maximum - new maximum)"
             why = "expected two reads: the maximum and the sum do not need separate passes"
             return Wrong("Your kernel reads x three times.", why=why, next=then)
         return None

@@ -172,12 +172,13 @@ class KernelExercise(Exercise):
             if run.read_elements(name) != wanted[name]:
                 raise self._bytes_symptom(case, run, name, wanted[name])
             if run.written_elements(name):
-                why = f"it overwrites {run.written_elements(name):,} elements of {name}"
+                why = f"your kernel overwrites {run.written_elements(name):,} elements of `{name}`"
                 raise Wrong(
                     "The kernel writes to its input.", why=why, next="store the results in the allocated output"
                 )
         if extra > 0:
-            why = f"your kernels move {run.moved_elements_of_buffers:,} elements of it, {extra:,} more than necessary"
+            moved = f"{run.moved_elements_of_buffers:,} elements of the allocated tensors"
+            why = f"your kernels read and write {moved}, {extra:,} more than necessary"
             raise Wrong("The output is read or written more than once.", why=why, next="store each element only once")
 
     def _bytes_symptom(self, case: Any, run: KernelRun, name: str, wanted: int) -> Wrong:
@@ -186,12 +187,12 @@ class KernelExercise(Exercise):
         found = self.explain_bytes(case, name, share)
         if found is not None:
             return found
-        why = f"it loads {read:,} elements, but {wanted:,} are needed"
+        why = f"the kernel loads {read:,} elements, but {wanted:,} are needed"
         if read > wanted:
             then = "keep loaded values in a variable, and mask lanes that no result needs"
-            return Wrong(f"Your kernel reads {name} {share:.3g} times as often as needed.", why=why, next=then)
+            return Wrong(f"Your kernel reads `{name}` {share:.3g} times as often as needed.", why=why, next=then)
         then = "let every program load its whole tile, and check the masks: masked lanes load nothing"
-        return Wrong(f"Your kernel reads only a part of {name}.", why=why, next=then)
+        return Wrong(f"Your kernel reads only a part of `{name}`.", why=why, next=then)
 
 
 _CLOSE = 1e4  # times the bound: fp16 sums are some hundred times as far off as fp32 sums; other mistakes are further

@@ -36,7 +36,8 @@ class TileOrder(Exercise):
         rows, columns = case["rows"], case["columns"]
         for pid, (row, column) in enumerate(tiles):
             if not (0 <= row < rows and 0 <= column < columns):
-                why = f"program {pid} gets row {row} and column {column}, but there are {rows} x {columns} tiles"
+                last = f"the last row is {rows - 1}, and the last column is {columns - 1}"
+                why = f"program {pid} gets row {row} and column {column}, but {last}"
                 then = "check the last group: it can have fewer than `group` rows"
                 raise Wrong("A program computes a tile that does not exist.", why=why, next=then)
         twice = [pid for pid, tile in enumerate(tiles) if tiles.index(tile) != pid]
@@ -54,9 +55,9 @@ class TileOrder(Exercise):
             why += f"; the first {wave} programs then read {mine} strips of A and B, but {best} are enough"
         first = pid // (case["group"] * case["columns"]) * case["group"]
         if not first <= tiles[pid][0] < first + case["group"]:
-            then = "compute all columns of a group's rows before the next group begins"
+            then = "in a group of rows, compute the tiles of all columns before the next group begins"
             return Wrong("A program computes a tile outside its group of rows.", why=why, next=then)
-        then = "within a group, go down the rows of a column first, then to the next column"
+        then = "within a group, go down the rows of one column, then continue with the next column"
         return Wrong("Within a group, the programs are in the wrong order.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:

@@ -86,7 +86,7 @@ acc = tl.dot(weights, v, acc * shrink[:, None])
 
 
 # %% mistake="attention_two_passes"
-# told: Your kernel reads k 2 times for each tile of queries
+# told: Your kernel reads `k` 2 times for each tile of queries
 # %% replace
 acc = tl.zeros((BM, D), tl.float32)
 # %% by

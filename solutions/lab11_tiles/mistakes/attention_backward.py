@@ -23,7 +23,7 @@ weights = tl.exp(scores) / tl.exp(lse)[:, None]
 
 
 # %% mistake="backward_loads_in_the_loop"
-# told: Your kernel reads o_grad
+# told: Your kernel reads `o_grad`
 # %% replace
 k = tl.load(k_ptr + kv_at, mask=kv_mask, other=0.0)
 # %% by
@@ -58,7 +58,7 @@ scores_grad = weights * weights_grad
 
 
 # %% mistake="backward_no_query_mask"
-# told: past the end of lse
+# told: past the end of `lse`
 # %% replace
 lse = tl.load(lse_ptr + rows, mask=rows < queries, other=0.0)
 # %% by
@@ -116,7 +116,7 @@ q_grad = tl.dot(scores_grad, k, q_grad)
 
 
 # %% mistake="backward_two_passes"
-# told: Your kernel reads k 2 times for each tile of queries
+# told: Your kernel reads `k` 2 times for each tile of queries
 @jit
 def attention_backward_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, o_grad_ptr, lse_ptr, q_grad_ptr, queries, keys, scale,

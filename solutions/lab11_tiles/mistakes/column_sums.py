@@ -34,7 +34,7 @@ column_sums_kernel[(max(M // BM, 1), cdiv(N, BN))](x, y, M, N, BM=BM, BN=BN)
 
 
 # %% mistake="columns_no_mask"
-# told: reads past the end of x
+# told: reads past the end of `x`
 # %% replace
 x_mask = (rows[:, None] < M) & (columns[None, :] < N)
 # %% by

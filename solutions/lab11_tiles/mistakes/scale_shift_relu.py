@@ -39,7 +39,7 @@ tl.store(y_ptr + offsets, tl.maximum(a * x + b, 0.0))
 
 
 # %% mistake="first_no_mask"
-# told: reads past the end of x
+# told: reads past the end of `x`
 @jit
 def scale_shift_relu_kernel(x_ptr, y_ptr, n, a, b, BLOCK: tl.constexpr):
     """One block of relu(a * x + b)."""
@@ -67,7 +67,7 @@ scale_shift_relu_kernel[grid](x, y, n, a, b, BLOCK=next_power_of_2(n))
 
 
 # %% mistake="first_reads_twice"
-# told: Your kernel reads x 2 times as often as needed
+# told: Your kernel reads `x` 2 times as often as needed
 # %% replace
 tl.store(y_ptr + offsets, tl.maximum(a * x + b, 0.0), mask=inside)
 # %% by

@@ -15,7 +15,7 @@ acc = (acc + tl.dot(a, b, input_precision="ieee")).to(tl.float16).to(tl.float32)
 
 
 # %% mistake="product_k_unmasked"
-# told: reads past the end of a
+# told: reads past the end of `a`
 # %% replace
 a_mask = (rows[:, None] < M) & (inner[None, :] < K)
 b_mask = (inner[:, None] < K) & (columns[None, :] < N)

@@ -42,7 +42,7 @@ def test_the_right_kernel_is_right():
 def test_the_text_counts_and_not_what_ran():
     text = said(evidence(RIGHT.replace("offsets < n", "offsets < n + 1")))
 
-    assert "reads past the end of x" in text
+    assert "reads past the end of `x`" in text
     assert "the kernel that ran is not the one in the notebook" in text
 
 
