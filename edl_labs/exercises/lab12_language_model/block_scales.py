@@ -16,8 +16,8 @@ _PARTS = {
     "saturating": "mx_exponents(x, True)",
     "unsaturated": "mx_exponents(x, False)",
     "mx": "mx_values",
-    "tensor": "nvfp4_scales, the tensor's scale",
-    "scales": "nvfp4_scales, the blocks' scales",
+    "tensor": "nvfp4_scales (the tensor's scale)",
+    "scales": "nvfp4_scales (the blocks' scales)",
     "nvfp4": "nvfp4_values",
 }
 
@@ -47,7 +47,7 @@ class BlockScales(Exercise):
         for name, called in _PARTS.items():
             mine, right = got[name], want[name]
             if name != "tensor" and not have_one_shape(mine, right):
-                raise Wrong(f"{called}: wrong shape.", why=shapes(mine, right), next=_SHAPES[name])
+                raise Wrong(f"Got the wrong shape from {called}.", why=shapes(mine, right), next=_SHAPES[name])
             pairs = list(zip(mine["values"], right["values"], strict=False))
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME)), None)
             if at is not None or not pairs:
@@ -67,7 +67,7 @@ class BlockScales(Exercise):
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The beginning of each part."""
-        return "; ".join(f"{name} begins {got[name]['values'][:3]}" for name in _PARTS)
+        return "; ".join(f"{name} begins with {got[name]['values'][:3]}" for name in _PARTS)
 
 
 def _tensors(given: Any) -> Any:
@@ -122,25 +122,27 @@ def _named(case: Any, name: str, answers: Any) -> Wrong | None:
 def _other(case: Any, called: str, name: str, pairs: Any, at: int | None) -> Wrong:
     if at is None:
         then = "return the scale of the tensor as the first value"
-        return Wrong(f"{called}: got no number.", why="expected one number, the scale of the whole tensor", next=then)
+        return Wrong(
+            f"Got no number from {called}.", why="expected one number, the scale of the whole tensor", next=then
+        )
     mine, right = pairs[at]
-    what, then = f"{called}: wrong number.", "compute this block with pencil and paper, starting with amax"
+    what, then = f"Got a wrong number from {called}.", "compute its block with pencil and paper, starting with amax"
     if name in ("saturating", "unsaturated"):
         block = case["x"][at // -(-len(case["x"][0]) // 32)][at % -(-len(case["x"][0]) // 32) * 32 :][:32]
         amax = max(map(abs, block))
         if amax == 0:
-            what, then = "The exponent of a block of zeros is wrong.", "return -127 for it: log2 of 0 is minus infinity"
+            what, then = "The exponent of a block of zeros is wrong.", "return -127 for such a block: log2 of 0 is -inf"
         elif right == -127:
-            what, then = "An exponent is too small.", "clamp it: the smallest exponent that a byte can store is -127"
+            what, then = "An exponent is too small.", "clamp it to at least -127, the smallest that a byte can store"
         why = f"for a block with amax {amax:.6g}, got the exponent {mine:g}, expected {right:g}"
         return Wrong(what, why=why, next=then)
-    return Wrong(what, why=f"for number {at}, got {mine:.6g}, expected {right:.6g}", next=then)
+    return Wrong(what, why=f"number {at}, counted row by row from 0, is {mine:.6g}, expected {right:.6g}", next=then)
 
 
 _SAID: dict[str, Sentence] = {
     "of_448": (
         "Your function computes the exponent of amax / 448.",
-        "the standard divides two powers of two: that of amax, and 256 for the format",
+        "the standard divides the power of two in amax by 256, the power of two in 448",
         "compute floor(log2(amax)) - 8",
     ),
     "no_offset": (
@@ -170,12 +172,12 @@ _SAID: dict[str, Sentence] = {
     ),
     "other_rule": (
         "Your function exchanges the two rules of mx_exponents.",
-        "`saturating` selects the standard's rule; with the other rule, no value may saturate at 448",
-        "look at a block whose amax is between 448 and 512 times a power of two",
+        "if `saturating` is true, the standard's rule applies; otherwise no value may saturate at 448",
+        "compute both exponents of a block whose amax is between 448 and 512 times a power of two",
     ),
     "same_rule": (
         "Both rules of your function give the same exponents.",
-        "without `saturating`, no value of a block may be above 448 times the scale",
+        "if `saturating` is false, no value of a block may be above 448 times the scale",
         "raise the exponent by one where amax is above 448 times the scale",
     ),
     "always_one_more": (
@@ -190,7 +192,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "mx_stored": (
         "mx_values returns the stored elements.",
-        "it does not multiply them by their scale",
+        "your function does not multiply the elements by their scale",
         "multiply the rounded elements by their scale again",
     ),
     "mx_first_block": (
@@ -205,7 +207,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "without_6": (
         "Your tensor scale leaves out how large elements can be.",
-        "then no block's scale is above 75",
+        "then no block's scale is above 75, although a scale can be as large as 448",
         "compute amax / (448 * 6): divide by the largest block scale times the largest element",
     ),
     "absolute": (
@@ -215,12 +217,12 @@ _SAID: dict[str, Sentence] = {
     ),
     "by_448": (
         "Your function divides a block's amax by 448.",
-        "the largest element is 6, the largest number of e2m1",
+        "elements are numbers of e2m1, and the largest of them is 6",
         "compute amax / 6 / tensor scale",
     ),
     "fp4_stored": (
         "nvfp4_values returns only the elements.",
-        "it does not multiply them by their scales",
+        "your function does not multiply the elements by their scales",
         "multiply e2m1 of the quotient by the block's scale and by the tensor's scale",
     ),
     "fp4_first_block": (

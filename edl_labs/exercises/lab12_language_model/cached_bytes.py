@@ -12,9 +12,9 @@ from edl_labs.exercises.lab12_language_model.plain_tables import have_one_shape,
 _SAME = 1e-5  # of the largest value: fp32, in another order of sums
 _STORED = ("keys", "key_scales", "recent", "values", "value_scales")
 _CALLED = {
-    "integers": "int8_along, the integers",
-    "scales": "int8_along, the scales",
-    **{name: f'appended, "{name}"' for name in _STORED},
+    "integers": "int8_along (the integers)",
+    "scales": "int8_along (the scales)",
+    **{name: f'appended ("{name}")' for name in _STORED},
     "attended": "attended_int8",
     "cache_bytes": "cache_bytes",
     "latent_bytes": "latent_bytes",
@@ -24,7 +24,7 @@ _NEXT = {
     "scales": "divide the largest magnitude of the row or column by 127, in fp16; use 1 where the result is 0",
     "keys": "print the cache after each token: when does a block of keys become full?",
     "key_scales": "store one scale for each channel of a full block",
-    "recent": "leave the keys of a block that is not full unchanged",
+    "recent": "do not convert the keys of a block that is not full yet",
     "values": "store each value immediately, with its own scale",
     "value_scales": "store one scale for each token, in a table of one column",
     "attended": "restore keys and values first, then compute attention as usual",
@@ -82,28 +82,34 @@ class KvInt8(Exercise):
     def format_answer(self, case: Any, got: Any) -> str:
         """The beginning of some parts, and the bytes."""
         parts = got["parts"]
-        begun = ", ".join(f"{name} begins {parts[name][0]['values'][:3]}" for name in ("integers", "scales"))
+        begun = ", ".join(f"{name} begins with {parts[name][0]['values'][:3]}" for name in ("integers", "scales"))
         size = {name: parts[name][0]["values"] for name in ("cache_bytes", "latent_bytes")}
-        return f"{begun}, attended begins {got['attended'][0]['values'][:3]}; bytes {size}"
+        return f"{begun}, attended begins with {got['attended'][0]['values'][:3]}; bytes {size}"
 
 
 def _require_same(case: Any, name: str, called: str, at: int, mine: Any, right: Any) -> None:
-    where = f" (dim = {at})" if name in ("integers", "scales") else ""
+    where = f" with dim = {at}" if name in ("integers", "scales") else ""
     if not have_one_shape(mine, right):
-        raise Wrong(f"{called}{where}: wrong shape.", why=shapes(mine, right), next=_NEXT[name])
+        raise Wrong(f"Got the wrong shape from {called}{where}.", why=shapes(mine, right), next=_NEXT[name])
     atol = _SAME * max(map(abs, right["values"])) if name == "attended" else 0.0
     pairs = list(zip(mine["values"], right["values"], strict=True))
     off = next((i for i, pair in enumerate(pairs) if not close(*pair, atol=atol)), None)
     if off is not None:
-        seen = f"for number {off}, got {pairs[off][0]:.8g}, expected {pairs[off][1]:.8g}"
-        raise Wrong(f"{called}{where}: wrong number.", why=f"{seen}{_known_of(case, name, off)}", next=_NEXT[name])
+        seen = f"number {off}, counted row by row from 0, is {pairs[off][0]:.8g}, expected {pairs[off][1]:.8g}"
+        raise Wrong(
+            f"Got a wrong number from {called}{where}.", why=f"{seen}{_known_of(case, name, off)}", next=_NEXT[name]
+        )
 
 
 def _known_of(case: Any, name: str, off: int) -> str:
     if name == "cache_bytes":
-        return "; layers {}, heads {}, kv_heads {}, size {}, block {}".format(*case["models"][off])
+        return "; the arguments are layers = {}, heads = {}, kv_heads = {}, size = {}, block = {}".format(
+            *case["models"][off]
+        )
     if name == "latent_bytes":
-        return "; layers {}, heads {}, latent {}, rope {}, bits {}".format(*case["latents"][off])
+        return "; the arguments are layers = {}, heads = {}, latent = {}, rope = {}, bits = {}".format(
+            *case["latents"][off]
+        )
     return ""
 
 

@@ -155,10 +155,12 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
     # Of the largest: orders of adding differ, and an integer divided by another one is fp32 in PyTorch.
     within = 1e-6 if case["dtype"] == "float64" else 2e-5
     mine = _sums(played.outputs)
-    for name, words in (("loss", "loss"), ("hidden", "gradient of hidden"), ("weight", "gradient of weight")):
+    for name, words in (("loss", "loss"), ("hidden", "gradient of `hidden`"), ("weight", "gradient of `weight`")):
         wanted, found = right[name], mine.get(name)
         if found is None:
-            why = f"the gradient of {name} is None after loss.backward()" if name != "loss" else "it was not returned"
+            why = (
+                f"the gradient of `{name}` is None after loss.backward()" if name != "loss" else "no loss was returned"
+            )
             raise Wrong(
                 f"There is no {words}.", why=why, next="in backward, return one gradient for each input of forward"
             )
@@ -173,7 +175,7 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
                 raise _not_finite(case, found[0], wanted[0], played)
             if name == "loss":
                 why = f"got {found[0]:.9g}, expected {wanted[0]:.9g}{_stale(played)}"
-                raise Wrong("The loss is wrong.", why=why, next="compare it with F.cross_entropy on all logits")
+                raise Wrong("The loss is wrong.", why=why, next="compare the loss with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
 
@@ -212,13 +214,13 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
     if not any(found):
         return Wrong(
             f"The {words} is 0 everywhere.",
-            why="every row of it is 0",
+            why="the gradient is 0 in every row",
             next="return the gradients that forward has computed",
         )
     ratio = sum(a * b for a, b in zip(found, wanted, strict=True)) / sum(b * b for b in wanted)
     if all(_apart(a, ratio * b) <= 1e-5 * abs(ratio) * largest for a, b in zip(found, wanted, strict=True)):
         return _scaled(words, ratio, float(drawn_inputs(case, seed=case["seed"])["factor"]))
-    if words.endswith("hidden"):
+    if "hidden" in words:
         ignored = [row for row, target in enumerate(case["targets"]) if target == IGNORED and found[row]]
         if ignored:
             why = f"{len(ignored)} rows with target -100 have a gradient that is not 0, starting with row {ignored[0]}"
@@ -226,11 +228,11 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
             return Wrong("Ignored positions have a gradient.", why=why, next=then)
     off = sum(_apart(a, b) > 1e-5 * largest for a, b in zip(found, wanted, strict=True))
     why = (
-        f"{off} of {len(wanted)} rows are wrong; in row {at}, the sum weighted by sqrt(column + 1) is {found[at]:.6g}, "
+        f"{off} of {len(wanted)} rows are wrong; the sum of row {at} weighted by sqrt(column + 1) is {found[at]:.6g}, "
         f"expected {wanted[at]:.6g}{_stale(played)}"
     )
-    what = f"The {words} is wrong." if words.endswith("hidden") else "Only the gradient of weight is wrong."
-    return Wrong(what, why=why, next="compare it with autograd on F.cross_entropy, row by row")
+    what = f"The {words} is wrong." if "hidden" in words else "Only the gradient of `weight` is wrong."
+    return Wrong(what, why=why, next="compare each row with the gradient of F.cross_entropy from autograd")
 
 
 def _scaled(words: str, ratio: float, factor: float) -> Wrong:
@@ -239,7 +241,9 @@ def _scaled(words: str, ratio: float, factor: float) -> Wrong:
             f"the loss was multiplied by {factor:.4f} before backward(), but your gradients do not include this factor"
         )
         return Wrong(
-            f"The {words} ignores the incoming gradient.", why=why, next="in backward, multiply it by the argument"
+            f"The {words} ignores the incoming gradient.",
+            why=why,
+            next="in backward, multiply each gradient by the argument",
         )
     why = f"every row is {ratio:.6g} times the expected one"
     return Wrong(
@@ -270,7 +274,7 @@ def _judge_memory(case: Any, played: Any) -> None:
         why = (
             f"besides the inputs, {byte_count(played.peak_live_bytes)} are in memory at once; the limit "
             f"is {byte_count(most)}, "
-            f"which is enough for both gradients twice and {_PER_CHUNK} tensors of the size of a chunk's logits"
+            f"which is enough for two copies of both gradients and {_PER_CHUNK} tensors of the size of a chunk's logits"
         )
         raise Wrong(
             "Your function keeps tensors of earlier chunks.",
@@ -284,7 +288,7 @@ def _judge_products(case: Any, played: Any) -> None:
     # Weighted sums over the logits may be written as products (torch.dot, mv); two of them cost less than the logits.
     sums = 4 * case["positions"] * case["words"]
     if played.contraction_flops > least + sums:
-        why = f"your function takes {played.contraction_flops / least:.2f} times the FLOPs of three products"
+        why = f"your function needs {played.contraction_flops / least:.2f} times the FLOPs of three matrix products"
         then = "compute the gradients in forward, from the probabilities of the chunk, and let backward only scale them"
         raise Wrong("Your function computes the logits twice.", why=why, next=then, keeps=_KEPT_TWICE)
 
@@ -293,7 +297,7 @@ def _judge_products(case: Any, played: Any) -> None:
     made = played.made_since_input.get("factor", 0)
     if made > positions * words + _PER_GRADIENT * width * (positions + words):
         why = (
-            f"the backward pass computes {made:,} elements, but both gradients have only "
+            f"the backward pass computes {made:,} elements, but both gradients together have only "
             f"{width * (positions + words):,}"
         )
         then = "compute the gradients in forward, from the probabilities of the chunk, and let backward only scale them"
@@ -326,12 +330,12 @@ _SAID: dict[str, Sentence] = {
     ),
     "ignored_counted": (
         "Your function adds the loss of ignored targets.",
-        "in all cases, your loss is the one with target 0 instead of -100",
+        "in all cases, your loss is the loss for target 0 instead of -100",
         "multiply a position's loss by 0 where its target is -100",
     ),
     "no_smoothing": (
         "Your function leaves out the smoothing.",
-        "in all cases, your loss is the one without smoothing",
+        "in all cases, your loss is the loss without smoothing",
         "add (1 - smoothing) · loss of the target and smoothing · mean loss over all words",
     ),
     "always_sum": (
@@ -351,22 +355,22 @@ _SAID: dict[str, Sentence] = {
     ),
     "smoothed_ignored": (
         "Your function adds the smoothing part of ignored positions.",
-        "in all cases, your loss is the one in which -100 drops only the target's part",
+        "in all cases, your loss leaves out only the target's part where the target is -100",
         "multiply both parts by 0 where the target is -100: such a position adds nothing",
     ),
     "word_0_ignored": (
         "Your function also ignores word 0.",
-        "in all cases, your loss is the one over targets above 0",
+        "in all cases, your loss includes only targets above 0",
         "ignore only -100: 0 is the number of a word",
     ),
     "last_chunk_unseen": (
         "Your function leaves out the last, shorter chunk.",
         "in all cases, your loss is the sum over complete chunks, divided by the number of all targets that count",
-        "use range(0, positions, rows), which includes it; a slice may extend past the end",
+        "use range(0, positions, rows), which includes the last chunk; a slice may extend past the end",
     ),
     "last_chunk_lost": (
         "Your function leaves out the last, shorter chunk.",
-        "in all cases, your loss is the one over complete chunks",
-        "use range(0, positions, rows), which includes it; a slice may extend past the end",
+        "in all cases, your loss includes only complete chunks",
+        "use range(0, positions, rows), which includes the last chunk; a slice may extend past the end",
     ),
 }

@@ -43,7 +43,8 @@ class Speculate(Exercise):
         _judge_distribution(case, got, want)
         for number, (one, mine, right) in enumerate(zip(case["passes"], got["tokens"], want["tokens"], strict=True)):
             if mine != right:
-                why = f"pass {number + 1}, drafted {one['drafted']}: got {_short(mine)}, expected {_short(right)}"
+                place = f"in pass {number + 1} with the drafted tokens {one['drafted']}"
+                why = f"{place}, got {_short(mine)}, expected {_short(right)}"
                 then = "keep the drafted tokens before the first refused one, then draw one more"
                 raise _named(case, "tokens", _flat(got["tokens"])) or Wrong(
                     "next_tokens returns wrong tokens.", why=why, next=then
@@ -52,8 +53,8 @@ class Speculate(Exercise):
             case["draftings"], got["lengths"], want["lengths"], strict=True
         ):
             if mine != right:
-                why = f"acceptance {acceptance:g}, cost {cost:g}, at most {most}: got {mine:g}, expected {right:g}"
-                then = "for each length from 0 to most, divide the tokens of a pass by its time, 1 + cost · length"
+                why = f"for acceptance {acceptance:g}, cost {cost:g} and most {most}, got {mine:g}, expected {right:g}"
+                then = "for each length from 0 to `most`, divide the tokens of a pass by its time, 1 + cost · length"
                 raise _named(case, "lengths", got["lengths"]) or Wrong(
                     "best_length does not return the fastest length.", why=why, next=then
                 )
@@ -127,7 +128,7 @@ _SAID: dict[str, Sentence] = {
     "if_likelier": (
         "Your function accepts a token only if p is at least q.",
         "then a drafted token with p a little below q is never kept",
-        "accept it with the probability p / q where p is below q",
+        "where p is below q, accept the token with the probability p / q",
     ),
     "the_likeliest": (
         "Your function accepts only the large model's most likely token.",
@@ -146,13 +147,13 @@ _SAID: dict[str, Sentence] = {
     ),
     "the_other_way": (
         "Your function exchanges p and q.",
-        "it returned q / p instead of p / q",
+        "your function uses q / p instead of p / q",
         "divide p, the large model's probability, by q, that of the small model",
     ),
     "not_divided": (
         "Your residual does not sum to 1.",
-        "it is the excess of p over q, but not divided by its sum",
-        "divide it by its sum",
+        "your residual is the excess of p over q, but it is not divided by its sum",
+        "divide the excess by its sum",
     ),
     "all_of_p": (
         "Your residual is p itself.",
@@ -161,7 +162,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "differences": (
         "Your residual contains more than the excess of p over q.",
-        "it uses |p - q|",
+        "your residual uses |p - q|",
         "use max(p - q, 0)",
     ),
     "no_bonus": (
@@ -181,12 +182,12 @@ _SAID: dict[str, Sentence] = {
     ),
     "goes_on": (
         "Your function keeps tokens after a refused one.",
-        "they were drafted to follow the refused token",
+        "the later tokens were drafted to follow the refused token",
         "stop at the first refused token",
     ),
     "no_cost": (
         "best_length leaves out the cost of drafting.",
-        "all of your lengths are those with the most tokens per pass",
+        "each of your lengths is the one with the most tokens per pass",
         "divide the tokens of a pass by 1 + cost · length",
     ),
     "one_fewer": (

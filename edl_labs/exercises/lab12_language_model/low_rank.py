@@ -10,9 +10,9 @@ from edl_labs.exercises.slip_digests import Sentence, digest
 
 _SAME = 1e-5  # of the largest value: fp32, in another order of sums
 _NEXT = {
-    "adapted": "compute x @ weight.T, and add alpha / rank times the product of x with down and up",
-    "merged": "which product of up and down has the shape of the weight?",
-    "bytes": "count 2 bytes for each number of the frozen weight, and 16 for each number of down and up",
+    "adapted": "compute x @ weight.T, and add alpha / rank times the product of x with `down` and `up`",
+    "merged": "which product of `up` and `down` has the shape of the weight?",
+    "bytes": "count 2 bytes for each number of the frozen weight, and 16 for each number of `down` and `up`",
     "flop": "list the products of the forward pass, and for each of them the gradients that are needed",
 }
 
@@ -37,7 +37,7 @@ class Lora(Exercise):
             shapes = [[len(one), len(one[0]) if one else 0] for one in (got[name], want[name])]
             if shapes[0] != shapes[1]:
                 why = f"got {shapes[0][0]} × {shapes[0][1]}, expected {shapes[1][0]} × {shapes[1][1]}"
-                raise Wrong(f"{called} has the wrong shape.", why=why, next=_NEXT[name])
+                raise Wrong(f"`{called}` returns a table of the wrong shape.", why=why, next=_NEXT[name])
             flat = [[one for row in table for one in row] for table in (got[name], want[name])]
             self._require(case, name, *flat, atol=_SAME * max(map(abs, flat[1])))
         for name in ("bytes", "flop"):
@@ -48,7 +48,9 @@ class Lora(Exercise):
             if not close(mine, right, atol=atol):
                 called = {"bytes": "state_bytes", "flop": "step_flop"}.get(name, name)
                 seen = f"got {mine:.6g}, expected {right:.6g}"
-                raise _named(case, name, got) or Wrong(f"{called}: wrong number.", why=seen, next=_NEXT[name])
+                raise _named(case, name, got) or Wrong(
+                    f"Got a wrong number from `{called}`.", why=seen, next=_NEXT[name]
+                )
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names, of the first layer."""
@@ -62,7 +64,7 @@ class Lora(Exercise):
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The beginning of each part."""
-        return f"adapted begins {got['adapted'][0][:3]}; bytes {got['bytes']}; operations {got['flop']}"
+        return f"adapted begins with {got['adapted'][0][:3]}; bytes {got['bytes']}; operations {got['flop']}"
 
 
 def _tensors(given: Any) -> dict[str, Any]:
@@ -93,7 +95,7 @@ _SAID: dict[str, Sentence] = {
     "alpha_alone": (
         "Your function multiplies the adapter by alpha, not by alpha / rank.",
         "the factor is alpha / rank, so that a different rank does not need a different learning rate",
-        "divide by the rank, the number of rows of down",
+        "divide by the rank, the number of rows of `down`",
     ),
     "no_factor": (
         "Your function adds the adapter without its factor.",
@@ -107,7 +109,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "adapter_alone": (
         "Your function leaves out the frozen weight.",
-        "it returned only the adapter's part",
+        "your function returned only the adapter's part",
         "add x @ weight.T",
     ),
     "in_place": (
@@ -123,12 +125,12 @@ _SAID: dict[str, Sentence] = {
     "frozen_trained": (
         "Your function counts gradients and optimizer states for the frozen weight.",
         "the frozen weight is not trained, so it takes only 2 bytes per number",
-        "count 16 bytes per number only for down and up",
+        "count 16 bytes per number only for `down` and `up`",
     ),
     "frozen_forgotten": (
         "Your function does not count the bytes of the frozen weight.",
         "every pass needs this weight",
-        "add 2 bytes for each of its numbers",
+        "add 2 bytes for each number of the frozen weight",
     ),
     "no_gradients": (
         "Your function does not count the adapter's gradients.",
@@ -137,8 +139,8 @@ _SAID: dict[str, Sentence] = {
     ),
     "one_matrix": (
         "Your function leaves out one of the two thin matrices.",
-        "down has rank × columns numbers, and up has rows × rank",
-        "count both",
+        "`down` has rank × columns numbers, and `up` has rows × rank numbers",
+        "count the numbers of both matrices",
     ),
     "frozen_gradient": (
         "Your function counts a gradient of the frozen weight.",
@@ -157,7 +159,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "adapter_like_frozen": (
         "Your function does not count the gradients of the adapter's weights.",
-        "down and up are trained: each needs a product for its own gradient and one for that of its input",
+        "`down` and `up` are trained: each needs one product for its own gradient and one for its input's gradient",
         "count three times the forward pass for the thin matrices",
     ),
     "multiplied_out": (

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from edl_labs.checks import Exercise, exercise
 from edl_labs.device import torch_threads
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 STEPS, EVERY = 6, 3  # accuracies are wanted at steps 0 and 3
 _SAME = 1e-4  # of a loss or a weight's length: orders of adding differ by 1e-6
@@ -75,7 +76,7 @@ class MendTheStep(Exercise):
         played = _played(case, got["program"])
         right = want["facts"] if "facts" in want else self.public_want(case, want)["facts"]
         if [one.name for one in played.sections] != ["", *(f"step {number}" for number in range(STEPS)), "end"]:
-            why = "its sections are not the steps of a training run"
+            why = "the recorded sections are not the steps of a training run"
             raise Wrong("This is not a recorded training run.", why=why, next="run the cell again, then check again")
         _judge_order(played.sections)
         _judge_values(_facts(played.outputs), right, got["floats"], played)
@@ -160,7 +161,7 @@ def _judge_values(mine: Mapping[str, float], right: Mapping[str, float], floats:
         counts = [sum(name.partition(" ")[0] == kind for name in names) for names in ([*mine, *floats], list(right))]
         if counts[0] != counts[1]:
             why = f"after {STEPS} steps, Training has {counts[0]} {words}, but SlowTraining has {counts[1]}"
-            then = "append them in the same steps as SlowTraining"
+            then = f"append {words} in the same steps as SlowTraining"
             raise Wrong(f"The number of {words} is wrong.", why=why, next=then)
     for name, wanted in right.items():
         found = _read_value(name, wanted, played.sections) if name in floats else mine.get(name, math.nan)
@@ -192,7 +193,11 @@ def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
         first = "in step 0, before any weight has changed" if number == "0" else f"after {number} steps"
         then = "check attention and positions" if number == "0" else "check the optimizer, clipping and zero_grad"
         return Wrong(f"The loss is wrong {first}.", why=shown, next=f"compare with SlowTraining: {then}")
-    return Wrong(f"The weights of {name} are wrong after training.", why=f"for their length, {shown}", next=_ALL_OF_IT)
+    return Wrong(
+        f"The weights of {name} are wrong after training.",
+        why=f"for the length of this tensor as a vector, {shown}",
+        next=_ALL_OF_IT,
+    )
 
 
 def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -> dict[str, tuple[str, str, str]]:
@@ -208,7 +213,11 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
     reads = sum(step.host_reads for step in later)
     if reads or floats:
         why = f"there are {reads} reads in {STEPS} steps; each of them waits until the GPU has finished all its work"
-        left["host reads"] = ("The host reads a value during a step.", why, "keep losses and accuracies as tensors")
+        left["host reads"] = (
+            "The host reads a value during a step.",
+            why,
+            "keep losses and accuracies as tensors, and read them after training",
+        )
     kernels = _in_steps(played)
     updates = max(_total(later, name) for name in _OF_AN_OPTIMIZER) // STEPS
     kept = _of_what_is_kept(played, kernels) // (STEPS - 1)
@@ -216,9 +225,9 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
         why = f"a step has {max(updates, kept)} updates, each of a single parameter"
         if updates <= case["blocks"] + 1:
             why = (
-                f"a step has {kept} kernels for single tensors that are kept from step to step, as moving averages are"
+                f"a step runs {kept} kernels on single tensors that are kept from step to step, such as moving averages"
             )
-        then = "use AdamW(…, fused=True) or foreach=True"
+        then = "use AdamW(…, fused=True) or AdamW(…, foreach=True)"
         left["the optimizer"] = ("The optimizer updates each parameter separately.", why, then)
     masked = [(name, shape) for step in later for name, shape in step.shapes if _has_all_pairs(case, shape)]
     if masked:
@@ -229,14 +238,20 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
     is_larger = steps[EVERY].operators.total() > steps[EVERY - 1].operators.total()
     if not (is_larger or left.keys() & {"the metric", "unused kernels"}):
         why = f"step {EVERY - 1}, whose accuracy is not kept, has at least as many kernels as step {EVERY}"
-        left["unused kernels"] = ("A step without an accuracy does not run fewer kernels.", why, _ITS_STEPS)
+        left["unused kernels"] = (
+            "A step that keeps no accuracy runs at least as many kernels as one that does.",
+            why,
+            _ITS_STEPS,
+        )
     has_metric = bool(left.keys() & {"the metric", "unused kernels"})
     training = [step for number, step in enumerate(steps) if number % EVERY]
     casts = sum(step.conversions for step in training) - has_metric * len(training)  # of the metric itself
     casts = max(casts, sum(step.conversions for step in sections) - STEPS * (1 + has_metric))  # moved out of the steps
     if casts > 0:
-        why = f"there are {casts} conversions in {len(training)} steps; the table of positions is the same in each step"
-        left["conversions"] = ("Your step converts tensors to another dtype.", why, "convert once, in __init__")
+        why = (
+            f"{len(training)} steps run {counted(casts, 'conversion')}; the table of positions is the same in each step"
+        )
+        left["conversions"] = ("Your step converts tensors to another dtype.", why, "convert only once, in __init__")
     return left
 
 
@@ -335,6 +350,6 @@ def _total(sections: list[Any], name: str) -> int:
     return sum(one.operators[name] for one in sections)
 
 
-_SDPA = "use F.scaled_dot_product_attention(q, k, v, is_causal=True), which does not need them"
+_SDPA = "use F.scaled_dot_product_attention(q, k, v, is_causal=True), which does not need these numbers"
 _ITS_STEPS = "compute the accuracy only in the steps that keep it"
 _ALL_OF_IT = "use the same optimizer, learning rate and clipping, in the same order"

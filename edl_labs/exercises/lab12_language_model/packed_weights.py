@@ -46,7 +46,7 @@ class GroupInt4(Exercise):
         for name in _STORED:
             if got["types"][name] != want["types"][name]:
                 why = f"got {got['types'][name]}, expected {want['types'][name]}"
-                raise Wrong(f"{name} has the wrong type.", why=why, next=f"end with .to(torch.{want['types'][name]})")
+                raise Wrong(f"`{name}` has the wrong type.", why=why, next=f"end with .to(torch.{want['types'][name]})")
         _judge_scale(case, got, want)
         _judge_codes(case, got, want)
         for name in ("dequantized", "product"):
@@ -57,9 +57,10 @@ class GroupInt4(Exercise):
             case["formats"], got["bytes"], want["bytes"], strict=True
         ):
             if not close(mine, right):
-                why = f"groups of {group}, {scale_bits} bits of scale, {zero_bits} of zero point: got {mine:.5g}"
+                of = f"for groups of {group}, a scale of {scale_bits} bits and a zero point of {zero_bits} bits"
                 then = "add half a byte and the weight's share of the group's scale and zero point"
-                raise Wrong("The bytes per weight are wrong.", why=f"{why}, expected {right:.5g}", next=then)
+                why = f"{of}, got {mine:.5g}, expected {right:.5g}"
+                raise Wrong("The bytes per weight are wrong.", why=why, next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names."""
@@ -76,7 +77,7 @@ class GroupInt4(Exercise):
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The beginning of each part."""
-        return "; ".join(f"{name} begins {got[name][0][:4]}" for name in _ANSWERS if got[name])
+        return "; ".join(f"{name} begins with {got[name][0][:4]}" for name in _ANSWERS if got[name])
 
 
 _STORED = ("packed", "scale", "zero")
@@ -111,12 +112,14 @@ def _require_shape(name: str, got: Any, want: Any) -> None:
     why = f"got {shapes[0][0]} × {shapes[0][1]}, expected {shapes[1][0]} × {shapes[1][1]}"
     if name in ("scale", "zero") and shapes[0][1] < shapes[1][1]:
         then = "return one column for each group, including a last group that is shorter"
-        raise Wrong(f"{name} has too few columns.", why=why, next=then)
+        raise Wrong(f"`{name}` has too few columns.", why=why, next=then)
     if name == "packed" and shapes[0][1] > shapes[1][1]:
         raise Wrong(
-            "Your function stores each weight in its own byte.", why=why, next="pack two integers: low | high << 4"
+            "Your function stores each weight in its own byte.",
+            why=why,
+            next="pack two integers into a byte: low | high << 4",
         )
-    raise Wrong(f"{name} has the wrong shape.", why=why, next="use the rows and columns that the text lists")
+    raise Wrong(f"`{name}` has the wrong shape.", why=why, next="use the rows and columns that the text lists")
 
 
 def _judge_scale(case: Any, got: Any, want: Any) -> None:
@@ -137,7 +140,7 @@ def _judge_codes(case: Any, got: Any, want: Any) -> None:
             at = next((i for i, (a, b) in enumerate(zip(mine, right, strict=True)) if a != b), None)
             if at is not None:
                 seen = f"in row {row}, column {at}, got {mine[at]:g}, expected {right[at]:g}"
-                raise _named(case, name, got) or Wrong(f"{name} has a wrong integer.", why=seen, next=then)
+                raise _named(case, name, got) or Wrong(f"`{name}` contains a wrong integer.", why=seen, next=then)
 
 
 _INTEGER = "compute round(w / scale) + zero, limited to 0 to 15"
@@ -155,7 +158,7 @@ def _named(case: Any, name: str, got: Any) -> Wrong | None:
 def _first_off(name: str, got: Any, want: Any) -> Wrong:
     most = max(abs(one) for row in want for one in row)
     mine, right = next((a, b) for a, b in _pairs(got, want) if not close(a, b, atol=_SAME * most))
-    what = {"dequantized": "dequantize returns wrong weights.", "product": "product returns wrong values."}[name]
+    what = {"dequantized": "`dequantize` returns wrong weights.", "product": "`product` returns wrong values."}[name]
     of_weight = "compute (integer - zero) * scale, with the scale of its group"
     then = of_weight if name == "dequantized" else "compute x @ dequantized.T: rows of the weight are outputs"
     return Wrong(what, why=f"got {mine:.6g}, expected {right:.6g}", next=then)
@@ -170,12 +173,12 @@ _SAID: dict[str, Sentence] = {
     "whole_row": (
         "Your function uses one scale for a whole row.",
         "each group has its own highest and lowest value",
-        "take both over the columns of the group",
+        "compute both values over the columns of the group",
     ),
     "whole_tensor": (
         "Your function uses one scale for the whole tensor.",
         "each group of a row has its own highest and lowest value",
-        "take both over the columns of the group",
+        "compute both values over the columns of the group",
     ),
     "of_sixteen": (
         "Your function divides the range by 16.",
@@ -200,12 +203,12 @@ _SAID: dict[str, Sentence] = {
     "signed": (
         "Your function reads the integers as signed.",
         "integers of 8 and above became negative",
-        "read them as 0 to 15, then subtract the zero point",
+        "read the integers as 0 to 15, then subtract the zero point",
     ),
     "no_zero_point": (
         "Your function does not subtract the zero point.",
         "each weight is too large by zero · scale",
-        "use integer - zero",
+        "compute (integer - zero) * scale",
     ),
     "one_group": (
         "Your function uses the first group's scale and zero point for all groups.",
@@ -215,6 +218,6 @@ _SAID: dict[str, Sentence] = {
     "zero_scaled_twice": (
         "Your function adds the zero point to the scaled weight.",
         "a zero point is an integer of the grid, not a weight",
-        "subtract it before you multiply by the scale",
+        "subtract the zero point from the integer before you multiply by the scale",
     ),
 }

@@ -12,21 +12,21 @@ from edl_labs.exercises.lab12_language_model.plain_tables import have_one_shape,
 _SAME = 2e-6  # relatively: a few roundings of fp32, in any order
 _CALLED = {
     "scales": "smoothing_scales",
-    "integers": "int8_rows, the integers",
-    "row_scales": "int8_rows, the scales",
+    "integers": "int8_rows (the integers)",
+    "row_scales": "int8_rows (the scales)",
     "product": "w8a8_product",
-    "norm_weight": "folded, the norm's weight",
-    "norm_bias": "folded, the norm's bias",
-    "weight": "folded, the linear weight",
+    "norm_weight": "folded (the norm's weight)",
+    "norm_bias": "folded (the norm's bias)",
+    "weight": "folded (the linear weight)",
 }
 _NEXT = {
-    "scales": "compute both maxima of magnitudes for this column, then both powers",
+    "scales": "for this column, compute the largest magnitudes in x and in the weight, then both powers",
     "integers": "divide this value by its row's scale with pencil and paper, then round",
     "row_scales": "divide the row's largest magnitude by 127, and use 1 for a row of zeros",
     "product": "add up the products of integers in 32 bits, then multiply by both scales",
     "norm_weight": "which output of the norm must become smaller, and by which factor?",
     "norm_bias": "divide the bias as well: it is a part of the norm's output",
-    "weight": "undo the division of channel j in column j of the weight",
+    "weight": "in column j of the weight, undo the division of channel j",
 }
 
 
@@ -59,13 +59,16 @@ class SmoothOutliers(Exercise):
         for name, called in _CALLED.items():
             mine, right = got["parts"][name], want["parts"][name]
             if not have_one_shape(mine, right):
-                raise Wrong(f"{called}: wrong shape.", why=shapes(mine, right), next=_NEXT[name])
+                raise Wrong(f"Got the wrong shape from {called}.", why=shapes(mine, right), next=_NEXT[name])
             atol = _SAME * max(map(abs, right["values"])) if name == "product" else 0.0
             pairs = zip(mine["values"], right["values"], strict=True)
             at = next((i for i, pair in enumerate(pairs) if not close(*pair, rtol=_SAME, atol=atol)), None)
             if at is not None:
-                seen = f"for number {at}, got {mine['values'][at]:.6g}, expected {right['values'][at]:.6g}"
-                raise Wrong(f"{called}: wrong number.", why=f"{seen}{_known_of(case, name, at)}", next=_NEXT[name])
+                found, wanted = mine["values"][at], right["values"][at]
+                seen = f"number {at}, counted row by row from 0, is {found:.6g}, expected {wanted:.6g}"
+                raise Wrong(
+                    f"Got a wrong number from {called}.", why=f"{seen}{_known_of(case, name, at)}", next=_NEXT[name]
+                )
         if got["type"] != want["type"]:
             why = f"got {got['type']}, expected {want['type']}"
             raise Wrong("int8_rows returns integers of the wrong type.", why=why, next="end with .to(torch.int8)")
@@ -84,7 +87,7 @@ class SmoothOutliers(Exercise):
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The beginning of each part."""
-        return "; ".join(f"{name} begins {table['values'][:3]}" for name, table in got["parts"].items())
+        return "; ".join(f"{name} begins with {table['values'][:3]}" for name, table in got["parts"].items())
 
 
 _FACTORS = ("left", "left_scales", "right", "right_scales")
@@ -112,5 +115,5 @@ def _known_of(case: Any, name: str, at: int) -> str:
         return f"; the row's largest magnitude is {max(map(abs, case['table'][at])):g}"
     if name == "integers":
         row = case["table"][at // len(case["table"][0])]
-        return f"; the value is {row[at % len(row)]:g} in a row whose largest magnitude is {max(map(abs, row)):g}"
+        return f"; the value is {row[at % len(row)]:g}, and the largest magnitude of its row is {max(map(abs, row)):g}"
     return ""

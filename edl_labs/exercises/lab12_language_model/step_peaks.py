@@ -31,7 +31,7 @@ class WhereThePeakIs(Exercise):
         for name, known in (("moment", MOMENTS), ("part", PARTS)):
             if got[name] not in known:
                 why = f"got {got[name][:40]!r}, expected one of {', '.join(known)}"
-                raise Wrong(f"The name of the {name} is unknown.", why=why, next="use the names in the text")
+                raise Wrong(f"The name of the {name} is unknown.", why=why, next="use one of the names in the text")
         if not close(got["bytes"], want["bytes"]):
             raise Wrong(
                 "The peak has the wrong size.",
@@ -67,18 +67,18 @@ _SAID: dict[str, Sentence] = {
     "no_logits": ("Your function leaves out the logits.", "all your answers are sums of the other parts", _COUNT),
     "one_copy": (
         "Your function counts the logits once, in the type of the weights.",
-        "log_softmax keeps its output, and there are two gradients in addition",
+        "in addition to the output of log_softmax, there are two gradients",
         _COUNT,
     ),
     "no_fp32": (
-        "Your function counts the three copies in the type of the weights.",
+        "Your function counts the three copies of the logits in the type of the weights.",
         "the loss is computed in fp32, so each copy takes 4 bytes per value",
         "count 12 bytes per logit, for any type of the weights",
     ),
     "no_master": (
         "Your function leaves out the fp32 copy of the weights.",
         "with bf16 weights, the optimizer updates a copy in fp32",
-        "count 2 + 4 + 8 bytes of states for a parameter in bf16",
+        "count 2 + 4 + 8 bytes of states per parameter in bf16",
     ),
     "gradients_from_the_start": (
         "Your function counts gradients before they exist.",
@@ -93,7 +93,7 @@ _SAID: dict[str, Sentence] = {
     "all_kept": (
         "Your function counts checkpointed layers as if they kept everything.",
         "a checkpointed layer keeps only its input",
-        "use step['checkpointed']",
+        "use step['checkpointed'] to decide what a layer keeps",
     ),
     "one_table": (
         "Your function leaves out one of the two tables: embedding or head.",
@@ -108,6 +108,6 @@ _SAID: dict[str, Sentence] = {
     "loss_called_the_moment": (
         "Your function returns the loss as the peak in all cases.",
         "with few words or few tokens, memory is larger at another moment",
-        "compute all four moments, and take the largest",
+        "compute the sums of all four moments, and return the moment with the largest sum",
     ),
 }

@@ -93,7 +93,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_gradient_of_sum"
-# told: The gradient of hidden is a multiple of the right one
+# told: The gradient of `hidden` is a multiple of the right one
 # %% replace
 grad *= share
 # %% by
@@ -117,7 +117,7 @@ grad /= count
 
 
 # %% mistake="chunk_ignores_grad"
-# told: The gradient of hidden ignores the incoming gradient
+# told: The gradient of `hidden` ignores the incoming gradient
 # %% replace
 return grad * of_hidden, grad * of_weight, None, None, None, None
 # %% by
@@ -230,7 +230,7 @@ smoothing = 0
 
 
 # %% mistake="chunk_no_target"
-# told: The gradient of hidden is wrong
+# told: The gradient of `hidden` is wrong
 # %% replace
 grad.scatter_add_(1, targets[chunk], torch.full_like(picked, smoothing - 1))
 # %% by
@@ -248,7 +248,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_one_gradient"
-# told: There is no gradient of weight
+# told: There is no gradient of `weight`
 # %% replace
 return grad * of_hidden, grad * of_weight, None, None, None, None
 # %% by
@@ -264,7 +264,7 @@ count = len(targets) if mean else 1
 
 
 # %% mistake="chunk_overwrites_weight"
-# told: Only the gradient of weight is wrong
+# told: Only the gradient of `weight` is wrong
 # %% replace
 of_weight += grad.T @ hidden[chunk]
 # %% by

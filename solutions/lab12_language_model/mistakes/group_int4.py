@@ -43,7 +43,7 @@ return integers * scale.float()[:, of]
 
 
 # %% mistake="int4_not_transposed"
-# told: product has the wrong shape
+# told: `product` has the wrong shape
 # %% replace
 return x @ dequantize(packed, scale, zero, columns, group).T
 # %% by
@@ -51,7 +51,7 @@ return dequantize(packed, scale, zero, columns, group) @ x.T
 
 
 # %% mistake="int4_ragged_lost"
-# told: scale has too few columns
+# told: `scale` has too few columns
 # %% replace
 rows, columns = weight.shape
 groups = F.pad(weight, (0, -columns % group)).unflatten(1, (-1, group))
@@ -75,7 +75,7 @@ integers = (groups / scale.float()[:, :, None]).floor() + zero[:, :, None]
 
 
 # %% mistake="int4_scale_fp32"
-# told: scale has the wrong type
+# told: `scale` has the wrong type
 # %% replace
 scale = ((highest - lowest) / 15).half()
 # %% by

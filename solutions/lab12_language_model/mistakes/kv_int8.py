@@ -105,7 +105,7 @@ return layers * (2 * latent + rope) * bits / 8
 
 # %% mistake="line_of_zeros"
 # told: The scale of a row or column of zeros is not 1.
-# why: its largest magnitude / 127 is 0, and 0 / 0 is not a number
+# why: the largest magnitude of such a row or column is 0, and 0 / 0 is not a number
 # next: use 1 where the rounded scale is 0
 # %% replace
 line_scales = line_scales.where(line_scales > 0, 1.0)

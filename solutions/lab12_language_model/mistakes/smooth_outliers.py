@@ -1,6 +1,6 @@
 # %% mistake="bias_not_folded"
 # told: Your function does not divide the norm's bias.
-# why: the norm's output is normalized · norm_weight + norm_bias, and all of it must be divided
+# why: the norm's output is normalized · norm_weight + norm_bias, and this whole sum must be divided
 # next: return norm_bias / scales
 # %% replace
 return norm_weight / scales, norm_bias / scales, weight * scales
@@ -30,7 +30,7 @@ return s
 
 # %% mistake="empty_row"
 # told: The scale of a row of zeros is not 1.
-# why: its largest magnitude / 127 is 0, and 0 / 0 is not a number
+# why: the largest magnitude of such a row is 0, and 0 / 0 is not a number
 # next: use 1 where the scale would be 0
 # %% replace
 row_scales = row_scales.where(row_scales > 0, 1.0)
@@ -39,7 +39,7 @@ row_scales = row_scales.where(row_scales > 0, 1.0)
 
 # %% mistake="exponents_exchanged"
 # told: Your function exchanges the exponents α and 1 − α.
-# why: with α = 1, s_j must be the maximum of the activations, and with α = 0 the reciprocal of that of the weights
+# why: with α = 1, s_j must be the maximum of the activations, and with α = 0 the reciprocal of the weights' maximum
 # next: give max|X_j| the exponent α
 # %% replace
 s = of_x**alpha / of_weight ** (1 - alpha)

@@ -148,9 +148,9 @@ tokens_a_pass = (1 - acceptance**length) / (1 - acceptance)
 
 
 # %% mistake="drafts_equal_is_accepted"
-# told: Your function accepts a token whose uniform equals the probability
-# why: your function refuses a token only if its uniform is above the probability
-# next: accept a drafted token only if its uniform is below the probability
+# told: Your function accepts a token whose uniform number equals the probability
+# why: your function refuses a token only if its uniform number is above the probability
+# next: accept a drafted token only if its uniform number is below the probability
 # %% replace
 if uniforms[i] >= accept_probability(large[i], small[i], token):
     accepted, last = drafted[:i], residual(large[i], small[i])
@@ -164,7 +164,7 @@ if uniforms[i] > accept_probability(large[i], small[i], token):
 # %% mistake="drafts_sum_reaches_u"
 # told: Your function can draw a token of probability 0
 # why: if the random number is 0, the first probability alone already reaches it
-# next: return the first token at which the sum is above the number
+# next: return the first token at which the sum is above the random number
 # %% replace
 return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]
 # %% by
@@ -172,9 +172,9 @@ return [*accepted, int((np.cumsum(last) >= uniforms[len(drafted)]).argmax())]
 
 
 # %% mistake="drafts_longer_of_equal"
-# told: of two lengths that are equally fast, best_length returns the longer one
+# told: Of two lengths that are equally fast, best_length returns the longer one.
 # why: with a cost that equals the acceptance, one drafted token gains nothing
-# next: return the shorter one
+# next: return the shorter length
 # %% replace
 return max(range(most + 1), key=speed)
 # %% by

@@ -17,7 +17,7 @@ moment = "loss"
 
 
 # %% mistake="peak_copies_in_bf16"
-# told: Your function counts the three copies in the type of the weights
+# told: Your function counts the three copies of the logits in the type of the weights
 # %% replace
 rows = {
     "loss": (layers * kept, 0, 12 * positions * step["vocabulary"]),
