@@ -84,7 +84,7 @@ class Value:
             import pandas
         except ImportError as error:
             raise UsageError(
-                "to_frame() needs pandas", why="it is not installed here", next="pip install pandas"
+                "to_frame() needs pandas", why="it is not installed here", next="run pip install pandas"
             ) from error
         rows = getattr(self, self.ROWS) if self.ROWS else (self,)
         return pandas.DataFrame([_row(item) for item in rows])

@@ -38,7 +38,7 @@ def compare_outputs(calls: dict[str, Callable[[], Any]], equal: Any) -> str:
         return "not compared (equal=False)"
     if equal is not None and not callable(equal):
         raise UsageError(
-            f"equal={equal!r}",
+            f"equal= cannot be {equal!r}",
             why="equal= defines how outputs are compared",
             next="pass a function of two results, or False",
         )

@@ -64,7 +64,7 @@ def not_installed(module: str) -> UsageError:
     return UsageError(
         f"{module} is not installed",
         why="this command needs it" if extra is None else f"this command needs it; the extra `{extra}` installs it",
-        next=f"pip install {package}" if extra is None else f'pip install "edl-labs[{extra}]"',
+        next=f"run pip install {package}" if extra is None else f'run pip install "edl-labs[{extra}]"',
     )
 
 

@@ -35,7 +35,7 @@ def need_instructor_tools() -> None:
         raise UsageError(
             f"{', '.join(missing)} is not installed",
             why="writing and building labs needs the instructor's tools",
-            next='pip install "edl-labs[instructor]"',
+            next='run pip install "edl-labs[instructor]"',
         )
 
 
@@ -212,7 +212,7 @@ def prove_labs(
             show_messages(proofs)
         show_proofs(proofs)
     if not proofs:
-        raise NothingToDo("there are no labs", next="edl-labs new LAB")
+        raise NothingToDo("there are no labs", next="run edl-labs new LAB")
     stop(0 if ok else 1)
 
 

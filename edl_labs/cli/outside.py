@@ -104,9 +104,9 @@ def leaderboard(
     from edl_labs.course.marks.leaderboard import found_entry, leaderboards
 
     if follow and html is None:
-        raise UsageError("--follow without --html", why="--follow keeps a page up to date", next="add --html PAGE.html")
+        raise UsageError("--follow needs --html", why="--follow keeps a page up to date", next="add --html PAGE.html")
     if trace is not None and not entry:
-        raise UsageError("--trace without --entry", why="a trace shows a single entry", next="add --entry NAME")
+        raise UsageError("--trace needs --entry", why="a trace shows a single entry", next="add --entry NAME")
     if entry:
         board, row, kept = found_entry(leaderboards(assignment, named=named), entry)
         _show_entry(board, row, kept, trace, as_json=as_json)

@@ -201,7 +201,7 @@ def record(
     from edl_labs.errors import UsageError
 
     if not mine:
-        then = "edl-labs record --mine"
+        then = "run edl-labs record --mine"
         raise UsageError("nothing to record", why="only --mine records something", next=then)
     paths = record_mine(folder, device=device)
     if as_json:

@@ -126,7 +126,7 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
     cells = tuple(_known(cell, solutions.get(cell["id"], cell)) for cell in released["cells"])
     if set(solutions) != {cell.id for cell in cells}:
         why = "their cells have different ids"
-        raise UsageError(f"the source and the release of {name} disagree", why=why, next="edl-labs build")
+        raise UsageError(f"the source and the release of {name} disagree", why=why, next="run edl-labs build")
     exercises = tuple(load_lab(name))
     _check_agreement(name, cells, exercises)
     own = exercises_folder().resolve() != _PACKAGE / "exercises"
@@ -149,13 +149,13 @@ def _read(path: Path, name: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError) as error:
         why = f"{type(error).__name__}: {error}"
         raise UsageError(
-            f"{path.name} in {path.parent.parent.name}/ is not a notebook", why=why, next="edl-labs build"
+            f"{path.name} in {path.parent.parent.name}/ is not a notebook", why=why, next="run edl-labs build"
         ) from None
     except FileNotFoundError:
         if any(path.parent.glob("*.ipynb")):
             raise _of_nbgraders(name) from None
         why = f"there is no {path.name} in {path.parent.parent.name}/"
-        raise UsageError(f"{name} has not been built", why=why, next="edl-labs build") from None
+        raise UsageError(f"{name} has not been built", why=why, next="run edl-labs build") from None
 
 
 def _known(cell: dict[str, Any], solved: dict[str, Any]) -> KnownCell:
@@ -191,7 +191,7 @@ def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[Reg
     known = {e.name for e in exercises}
     if checked != known:
         why = f"only one of them contains {', '.join(sorted(checked ^ known))}"
-        raise UsageError(f"{name} and its exercise module disagree", why=why, next="edl-labs build")
+        raise UsageError(f"{name} and its exercise module disagree", why=why, next="run edl-labs build")
 
 
 def _notebook_metadata(notebook: dict[str, Any]) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class Course:
                 from nbgrader.coursedir import CourseDirectory
         except ImportError as error:
             raise UsageError(
-                "nbgrader is not installed", why=str(error), next="pip install 'edl-labs[instructor]'"
+                "nbgrader is not installed", why=str(error), next="run pip install 'edl-labs[instructor]'"
             ) from None
         directory = CourseDirectory(config=self.config)
         if "root" not in self.config.CourseDirectory:

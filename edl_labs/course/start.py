@@ -78,7 +78,7 @@ def labs_folder(course: str | None = None) -> Path:
             f"no course is called {course!r}", why=f"the installed courses are {known}", next="use one of them"
         )
     if course is None and not here and len(courses) > 1:
-        then = f"edl-labs start --course {next(iter(courses))}"
+        then = f"run edl-labs start --course {next(iter(courses))}"
         raise UsageError("several courses are installed", why=f"they are {known}", next=then)
     theirs = [] if course == _OURS else [folder for name, folder in courses.items() if course in (None, name)]
     for folder in (*here, *theirs, _PACKAGE / "labs", _PACKAGE.parent / "labs"):
@@ -111,7 +111,7 @@ def _need_jupyterlab() -> None:
         raise UsageError(
             "JupyterLab is not installed",
             why=f"the Python at {sys.executable} does not have it",
-            next='pip install "edl-labs[lab]", or start with --no-open and open the notebooks in your own editor',
+            next='run pip install "edl-labs[lab]", or start with --no-open and open the notebooks in your own editor',
         )
 
 

@@ -174,7 +174,7 @@ class Accelerator:
             raise EdlError(
                 f"there is no source for {figure!r}",
                 why="the table has no figure with this name",
-                next=f"one of {sorted(known)}",
+                next=f"use one of {', '.join(sorted(known))}",
             )
         return known[figure]
 

@@ -24,7 +24,7 @@ class ActivationHistogram:
     def __init__(self, *, bins: int = 2048, width: float = 2.0**-20, decay: float = 1.0) -> None:
         if not isinstance(bins, int) or bins < 4 or bins % 4:
             raise UsageError(
-                f"{bins!r} bins",
+                f"a histogram cannot have {bins!r} bins",
                 why="the bins on both sides of 0 are merged in pairs",
                 next="use a multiple of four as the number of bins",
             )

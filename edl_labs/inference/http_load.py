@@ -34,7 +34,7 @@ def load_over_http(url: str, asked: Sequence[Any], arrivals_s: Sequence[float], 
         raise UsageError(
             f"{len(asked)} requests do not match {len(arrivals_s)} arrival times",
             why=f"each request needs one time, and a load must have 1 to {MOST_REQUESTS:,}",
-            next="load_over_http(url, [{'item': 3}], [0.0])",
+            next="for example, call load_over_http(url, [{'item': 3}], [0.0])",
         )
     found: list[LoadedCalls | BaseException] = []
 

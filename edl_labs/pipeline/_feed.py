@@ -69,9 +69,9 @@ def feed(
         or (batches is None) == (batch_size is None)
     ):
         raise UsageError(
-            f"feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
-            why="pass batch_size >= 1 or batches, workers >= 0, prefetch >= 1, and nice from 0 to 19",
-            next="feed(dataset, batch_size=32, workers=2)",
+            f"cannot run feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
+            why="it needs either batch_size >= 1 or batches; workers >= 0, prefetch >= 1, and nice from 0 to 19",
+            next="for example, call feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))
     notes = context.Array("q", [NONE, 0, 0] * max(1, workers), lock=False)

@@ -52,7 +52,7 @@ class ImageDataset:
             raise UsageError(
                 f"the store contains samples of kind {store.kind!r}",
                 why="an ImageDataset decodes JPEGs",
-                next="write images",
+                next="pass a store of images",
             )
         self.store, self.decoder, self.crop, self.seed, self.epoch = store, find(decoder), crop, seed, 0
         self.normalise = normalise
@@ -259,7 +259,9 @@ def measure_ladder(
     """
     if not stages or not samples:
         raise UsageError(
-            "there is nothing to measure", why="a measurement needs stages and samples", next="image_stages(store)"
+            "there is nothing to measure",
+            why="a measurement needs stages and samples",
+            next="pass stages, for example image_stages(store)",
         )
     given = [(sample, sample) for sample in samples]
     rungs: list[Rung] = []

@@ -93,7 +93,7 @@ def rank_decoders(
         raise UsageError(
             "there is nothing to rank",
             why="ranking needs at least one decoder and one round",
-            next="rank_decoders(samples, rounds=3)",
+            next="call, for example, rank_decoders(samples, rounds=3)",
         )
     checked = agreement(samples[: min(8, len(samples))], chosen)
     refused = {a.name: f"mean difference {a.mean_difference:.2f} levels" for a in checked if not a.agrees}

@@ -43,7 +43,7 @@ def needed(package: str, *, module: str | None = None, extra: str = "data") -> M
         raise UsageError(
             f"{package} cannot be imported here",
             why=str(error),
-            next=f"pip install 'edl-labs[{extra}]', or choose something that does not need this package",
+            next=f"run pip install 'edl-labs[{extra}]', or choose something that does not need this package",
         ) from error
 
 

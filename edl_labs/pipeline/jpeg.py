@@ -181,7 +181,7 @@ def agreement(samples: Sequence[bytes], chosen: Mapping[str, Callable[..., Any]]
         raise UsageError(
             "there is nothing to compare",
             why="a comparison needs a decoder and an image",
-            next="pip install 'edl-labs[data]'",
+            next="run pip install 'edl-labs[data]'",
         )
     reference, first = next(iter(chosen.items()))
     wanted = [first(data, sample=f"sample {n}") for n, data in enumerate(samples)]

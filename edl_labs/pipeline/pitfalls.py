@@ -143,7 +143,7 @@ def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> Seed
         raise UsageError(
             f"{source!r} is not a source of random numbers",
             why="the sources are shared, worker and sample",
-            next="choose one",
+            next="choose one of these",
         )
     epochs = []
     for _ in range(2):

@@ -132,7 +132,7 @@ def checkpointed(model: torch.nn.Module, semantics: CudaSemantics, way: bool | s
     """
     if way not in CHECKPOINTS:
         raise UsageError(
-            f"nothing is checkpointed {str(way)[:40]!r}",
+            f"there is no way of checkpointing called {str(way)[:40]!r}",
             why="the choice of what is recomputed changes both time and memory",
             next=f"use checkpoint=True, or one of {', '.join(repr(one) for one in CHECKPOINTS if one is not True)}",
         )

@@ -90,7 +90,7 @@ def record_step(
         raise UsageError(
             f"there is no dtype {str(dtype)[:40]!r} here",
             why="the dtype of a step selects its weights, autocast, or TF32 for matrix products",
-            next=f"say {meant!r}{amp}" if meant else f"say one of {', '.join(DTYPES)}",
+            next=f"pass {meant!r}{amp}" if meant else f"pass one of {', '.join(DTYPES)}",
         )
     for place in (on_meta, as_fake):
         # Meta tensors are the quicker; a model that makes tensors on a device of its own needs fake ones.

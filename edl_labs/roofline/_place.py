@@ -143,8 +143,8 @@ def _above(machine: Machine, point: Point, found: Bound) -> AboveRoof:
         step += f"; {_what_is_in_doubt(machine, point, found)}"
     times = found.light_s / point.time_s
     return AboveRoof(
-        f"{point.name} is {times:.3g} times above its roof: {seconds(point.time_s)}, where light needs "
-        f"{seconds(found.light_s)}",
+        f"{point.name} is {times:.3g} times above its roof: it took {seconds(point.time_s)}, but the shortest possible "
+        f"time is {seconds(found.light_s)}",
         reason=broken.reason,
         why=broken.why,
         next=step,

@@ -21,14 +21,15 @@ from edl_labs.trace.trace_table import KINDS, Trace
 from edl_labs.values import Value
 
 RULE = """\
-A moment in which the device is busy is computing, communicating or copying, whatever the host does: waiting for a busy
-device is not synchronisation. A moment in which it is idle goes to what the host does then, since that delays the next
-operation: waiting for data, allocating, copying, launching (a runtime call and the framework's operator around it), or
-code of its own. One exception: launches and code come late because a synchronisation (or a blocking copy, or a freeing
-of memory) held the host while the device worked. The idle time then goes to what held it: up to the time that the host
-was held in this step or the one before, less what other idle time has used up of it. A copy of one number to the host
-is part of the read that waits for it. Of a longer copy that holds the host, the device's own time is copying, and the
-rest of the call is synchronisation."""
+While the device is busy, the time counts as computing, communicating or copying, whatever the host does: waiting for a
+busy device is not synchronisation. While the device is idle, the time is charged to what the host does, since that
+delays the next operation: waiting for data, allocating, copying, launching (a runtime call and the framework's operator
+around it), or code of its own. There is one exception: launches and code may be late because a synchronisation (or a
+blocking copy, or a call that frees memory) held the host while the device worked. The idle time is then charged to the
+call that held the host, but to no more than the time for which it held the host in this step or the previous one, minus
+the idle time that has been charged to it already. A copy of one number to the host is part of the read that waits for
+it. If a longer copy holds the host, the time in which the device copies is copying, and the rest of the call is
+synchronisation."""
 
 # Profilers round times to a nanosecond: two that touch may be that far apart at either end.
 _TOUCH_S = 2e-9

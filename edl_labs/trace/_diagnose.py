@@ -228,7 +228,7 @@ def _text(diagnosis: Diagnosis) -> str:
     lines = [
         f"{diagnosis.name}: {diagnosis.verdict}",
         *(f"note: {note}" for note in diagnosis.notes),
-        f"{seconds(found.wall_s)} a step, over {len(found.steps)} steps; traced by {found.origin}",
+        f"{seconds(found.wall_s)} per step, over {len(found.steps)} steps; traced by {found.origin}",
         f"what usually helps: {diagnosis.advice[1]}",
         *("", "shares of wall time"),
     ]

@@ -87,7 +87,7 @@ TABLE = (
         colour=ORANGE,
         kinds=("launch", "runtime", "operator", "queue full"),
         late=True,
-        without="the step captured as a graph: one launch a step",
+        without="the step captured as a graph: one launch per step",
     ),
     Cause(
         name="sync",

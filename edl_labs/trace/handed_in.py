@@ -92,7 +92,7 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     marks = [e for e in file.events if e.get("cat") == "user_annotation" and _is_step(e.get("name"))]
     if min(len(trace.steps), len(marks)) < LEAST_STEPS:
         raise TraceError(
-            f"{name} holds {counted(min(len(trace.steps), len(marks)), 'marked step')}",
+            f"{name} contains {counted(min(len(trace.steps), len(marks)), 'marked step')}",
             why=f"at least {LEAST_STEPS} are needed: one warm-up step, and three to evaluate",
             next=_AGAIN,
         )

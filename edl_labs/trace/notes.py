@@ -44,7 +44,7 @@ def _device_missing(trace: Trace) -> list[str]:
         return []
     what = f"{lost:,} of {len(linked):,} calls that issue work have no device event"
     why = "their events were cut off or lost, or the calls were captured into a graph"
-    return [f"{what} ({why}): if an event was lost, the device was busier than the shares say"]
+    return [f"{what} ({why}): if an event was lost, the device was busier than the shares show"]
 
 
 def _devices(trace: Trace) -> list[str]:

@@ -103,7 +103,7 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
     """
     if type(program) is not list or len(program) > MAX_ACTIONS:
         raise ReplayError(
-            "this is not a recorded program of look and put calls",
+            "this is not a recorded program of look() and put() calls",
             why=f"it must be a list of at most {MAX_ACTIONS:,} actions",
             next="return tree.program",
         )
@@ -125,7 +125,7 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
             raise ReplayError(
                 f"action {index} is not possible: {getattr(error, 'what', 'it is malformed')}",
                 why="only a program that a BinTree recorded can be replayed",
-                next="call look and put on the tree only",
+                next="call only look() and put() of the tree",
             ) from None
         for fault in faults:
             first[fault] = puts if first[fault] is None else first[fault]

@@ -125,7 +125,7 @@ class Judge:
             outcome = unjudged(exercise, points, why=f"comparing the results {gone.reason}")
             return Judged(outcome, all_values=False, has_errors=True)
         if "broken" in answer:
-            raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
+            raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="run edl-labs test")
         taken_s = process_cpu_s(pid) - before_s + read.cpu_s
         values, errors = bool(answer["all_values"]), bool(answer["has_errors"])
         return Judged(Outcome(**answer["outcome"]), values, taken_s, errors)

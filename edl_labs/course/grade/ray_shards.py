@@ -101,7 +101,7 @@ def _cluster(address: str) -> Any:
         import ray
         from ray import cloudpickle
     except ImportError as error:
-        raise UsageError("ray is not installed", why=str(error), next="pip install 'edl-labs[cluster]'") from None
+        raise UsageError("ray is not installed", why=str(error), next="run pip install 'edl-labs[cluster]'") from None
     # By value: a machine without the package can still say so.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     began = not ray.is_initialized()

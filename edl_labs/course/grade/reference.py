@@ -138,7 +138,7 @@ def _values(lab: str, name: str, records: list[Any], run: ProbedRun) -> list[Any
     raise EdlError(
         f"the solution of {lab} returned no evidence for {name}",
         why=why[:500] or "its probe was never reached",
-        next=f"edl-labs test {lab}",
+        next=f"run edl-labs test {lab}",
     )
 
 

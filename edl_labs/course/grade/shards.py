@@ -100,7 +100,7 @@ def grade_shard(
     known = course.assignment(assignment)
     if not has_seed(course.grading(assignment)):
         why = "shards without a recorded seed would each draw secret cases of their own"
-        raise UsageError(f"{assignment} is not prepared", why=why, next=f"edl-labs grade {assignment} --prepare")
+        raise UsageError(f"{assignment} is not prepared", why=why, next=f"run edl-labs grade {assignment} --prepare")
     students = shard.of(chosen(course.students(assignment), only))
     states: list[str] = []
     failed: list[tuple[str, str]] = []

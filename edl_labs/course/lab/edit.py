@@ -220,5 +220,5 @@ def _stamp(path: Path) -> str | None:
 
 def _jupyterlab(notebook: Path) -> subprocess.Popen[bytes]:
     if find_spec("jupyterlab") is None:
-        raise UsageError("JupyterLab is not installed", next='pip install "edl-labs[instructor]"')
+        raise UsageError("JupyterLab is not installed", next='run pip install "edl-labs[instructor]"')
     return subprocess.Popen(jupyterlab_command(notebook))

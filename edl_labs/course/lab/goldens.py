@@ -326,9 +326,9 @@ def check_compares(
             continue
         except Exception as error:
             raise EdlError(
-                f"{lab.name}: compare of {exercise.name} raised {type(error).__name__} on the solution, case {index}",
+                f"{lab.name}: compare() of {exercise.name} raised {type(error).__name__} on the solution, case {index}",
                 why=f"{error or 'the exception has no message'} ({place_of(error)})",
-                next="fix this line; here, both got and want are what the probe returned for the solution",
+                next="fix this line; here, `got` and `want` are both what the probe returned for the solution",
             ) from error
 
 

@@ -19,7 +19,7 @@ def registered(course: Course, lab: str, *, by: str = "exercise") -> dict[str, t
     module = course.exercise_module(lab)
     if not module.is_file():
         file = course.shown(module)
-        raise SourceError("the lab has no exercise module", file=file, line=1, next="edl-labs new LAB EXERCISE")
+        raise SourceError("the lab has no exercise module", file=file, line=1, next="run edl-labs new LAB EXERCISE")
     paths = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
     found: dict[str, tuple[str, int]] = {}
     for path in paths:
@@ -145,17 +145,19 @@ def _check_goldens(course: Course, lab: Lab, names: list[str]) -> None:
     file = course.shown(path)
     if not path.is_file():
         raise SourceError(
-            "the lab has no goldens", file=file, line=1, why="it has not been built", next="edl-labs build"
+            "the lab has no goldens", file=file, line=1, why="it has not been built", next="run edl-labs build"
         )
     try:
         built = [e["name"] for e in json.loads(path.read_text(encoding="utf-8"))["exercises"]]
     except (ValueError, KeyError, TypeError):
-        raise SourceError("this file was not written by the build", file=file, line=1, next="edl-labs build") from None
+        raise SourceError(
+            "this file was not written by the build", file=file, line=1, next="run edl-labs build"
+        ) from None
     if sorted(built) != sorted(names):
         raise SourceError(
             f"the goldens are for {', '.join(sorted(built))}",
             file=file,
             line=1,
             why=f"the exercises in {lab.file} are {', '.join(sorted(names))}",
-            next="edl-labs build",
+            next="run edl-labs build",
         )

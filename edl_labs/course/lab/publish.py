@@ -100,7 +100,7 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     another.
     """
     if find_spec("hatchling") is None:
-        why, then = "it is needed to build wheels", 'pip install "edl-labs[instructor]"'
+        why, then = "it is needed to build wheels", 'run pip install "edl-labs[instructor]"'
         raise UsageError("hatchling is not installed", why=why, next=then)
     own = is_own_course(course.root) and not (course.root / "pyproject.toml").is_file()
     if own and judge:

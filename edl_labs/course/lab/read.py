@@ -41,7 +41,7 @@ def read_labs(course: Course) -> list[Lab]:
     labs = [_read(course, name) for name in course.lab_names()]
     if not labs:
         raise NothingToDo(
-            "there are no labs", why=f"{course.shown(course.solutions)} is empty", next="edl-labs new LAB"
+            "there are no labs", why=f"{course.shown(course.solutions)} is empty", next="run edl-labs new LAB"
         )
     _check_unique(course, labs)
     for name in sorted(set(lab_names(course.exercises)) - {lab.name for lab in labs}):

@@ -157,7 +157,7 @@ def _check_solve(cell: Cell) -> None:
                 "a solve cell may only define functions, classes and constants",
                 line=line,
                 why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
-                next="let a function return the answer for a drawn case; name given constants in CAPITALS",
+                next="let a function compute the answer for each case; write the names of given constants in CAPITALS",
             )
     if not defined_names(cell):
         raise cell.error(

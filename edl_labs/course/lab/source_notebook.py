@@ -185,7 +185,7 @@ def _generate(root: Path, name: str) -> None:
         from traitlets.config import Config
     except ImportError as error:
         raise UsageError(
-            "nbgrader is not installed", why=str(error), next="pip install 'edl-labs[instructor]'"
+            "nbgrader is not installed", why=str(error), next="run pip install 'edl-labs[instructor]'"
         ) from None
     config = Config()
     config.CourseDirectory.root = str(root)

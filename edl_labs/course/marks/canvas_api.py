@@ -131,7 +131,9 @@ def _canvas(url: str, token: str) -> Any:
     try:
         module = importlib.import_module("canvasapi")
     except ImportError as error:
-        raise UsageError("canvasapi is not installed", why=str(error), next='pip install "edl-labs[canvas]"') from None
+        raise UsageError(
+            "canvasapi is not installed", why=str(error), next='run pip install "edl-labs[canvas]"'
+        ) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an address that is no HTTPS; a wrong one is refused when it is asked
         return module.Canvas(url, token)

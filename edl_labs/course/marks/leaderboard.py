@@ -77,9 +77,9 @@ def leaderboards(assignment: str, *, course: Course | None = None, named: bool =
     known = course.assignment(assignment)
     if not any(defines(type(one.spec), "leaderboard_metrics") for one in load_lab(assignment)):
         why = "none of its exercises has a score"
-        raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs report {assignment}")
+        raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"run edl-labs report {assignment}")
     why = "no graded submission has an exercise with a score"
-    nothing = NobodyRanked(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
+    nothing = NobodyRanked(f"{assignment} has no leaderboard", why=why, next=f"run edl-labs grade {assignment}")
     if not course.grading(assignment).is_dir():  # a grader would draw the class's seed
         raise nothing
     entered: dict[str, dict[str, Outcome]] = {}
@@ -202,7 +202,7 @@ def found_entry(boards: Iterable[Leaderboard], name: str) -> tuple[Leaderboard, 
         )
     timelines = entry_timelines(found[1].timelines)
     if timelines is None:
-        then = f"edl-labs grade {found[0].assignment} --fresh"
+        then = f"run edl-labs grade {found[0].assignment} --fresh"
         raise UsageError(f"{name} has no timeline", why=NOT_KEPT, next=then)
     return *found, timelines
 

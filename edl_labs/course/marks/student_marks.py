@@ -95,7 +95,7 @@ def class_marks(course: Course, assignment: str) -> tuple[StudentMarks, ...]:
         saved, grace_s = saved_comments(course.root), read_policy(course.root).late.grace_s
         found = tuple(sorted((_student(s, assignment, saved, grace_s) for s in submissions), key=lambda m: m.student))
     if not found:
-        raise NothingToDo(f"no student has marks in {assignment}", next=f"edl-labs grade {assignment}")
+        raise NothingToDo(f"no student has marks in {assignment}", next=f"run edl-labs grade {assignment}")
     return found
 
 
@@ -153,7 +153,7 @@ def _graded(book: Any, assignment: str) -> list[Any]:
         raise UsageError(
             f"the gradebook does not contain {assignment}",
             why=f"it contains {known}",
-            next=f"edl-labs grade {assignment}",
+            next=f"run edl-labs grade {assignment}",
         ) from None
 
 

@@ -207,7 +207,9 @@ def _fresh_folder(out: Path | str | None, course: Course | None) -> Path:
             # A report of an earlier run must not be taken for this one's, should this one be killed.
             (folder / old).unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot write to {folder}", why=error.strerror or str(error), next="--out FOLDER") from error
+        raise UsageError(
+            f"cannot write to {folder}", why=error.strerror or str(error), next="choose a folder: --out FOLDER"
+        ) from error
     return folder.resolve()
 
 
@@ -234,5 +236,5 @@ def _need_papermill() -> None:
         raise UsageError(
             f"{' and '.join(missing)} must be installed to run labs",
             why="only instructors and CI need it",
-            next='pip install "edl-labs[instructor]"',
+            next='run pip install "edl-labs[instructor]"',
         )

@@ -92,7 +92,9 @@ def _plan_lab(course: Course, name: str, *, mode: str, device: str, overrides: M
     if unknown := [key for key in overrides if key not in lab.parameters.get(mode, {})]:
         raise _no_parameter(name, unknown[0], lab.parameters.get(mode, {}), where="the command")
     if not path.is_file():
-        raise UsageError(f"{name} has not been built", why=f"{course.shown(path)} is missing", next="edl-labs build")
+        raise UsageError(
+            f"{name} has not been built", why=f"{course.shown(path)} is missing", next="run edl-labs build"
+        )
     notebook = read_notebook(path)
     given = {**lab.parameters.get(mode, {}), **overrides}
     home = f"[parameters.{mode}] of {course.shown(course.solutions / name / 'lab.toml')}"

@@ -204,7 +204,7 @@ def _short_of_full(exercise: ExerciseResult) -> list[RunFailure]:
     if exercise.full or exercise.state == "not reached":
         return []
     if exercise.state in ("missing", "unreadable"):
-        return [RunFailure(exercise.state, exercise.what, exercise.why, exercise.next or "edl-labs build", FAILED)]
+        return [RunFailure(exercise.state, exercise.what, exercise.why, exercise.next or "run edl-labs build", FAILED)]
     why = " ".join(part for part in (f"{exercise.state}: {exercise.what}", exercise.why) if part)
     what = f"the solution of {exercise.name} scores {exercise.points:g} of {exercise.max_points:g} points"
     return [

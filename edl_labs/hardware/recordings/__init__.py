@@ -102,7 +102,7 @@ def find(experiment: str, *, hardware_key: str | None = None) -> Recording:
     fitting = [one for one in found if hardware_key in (None, one.hardware_key)]
     if not fitting:
         raise EdlError(
-            f"no recording of {experiment!r}" + (f" on {hardware_key}" if hardware_key else ""),
+            f"there is no recording of {experiment!r}" + (f" on {hardware_key}" if hardware_key else ""),
             why=f"there are {', '.join(f'{one.experiment} on {one.hardware_key}' for one in map(load, names()))}",
             next="use one of these, or run `python -m tools.gpu_experiments` on such a machine",
         )

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from edl_labs.units import counted
 from edl_labs.virtual.budget.exact_net import SAMPLES, WIDTH, ExactNet, outer, relu, squared_errors, times, updated
 from edl_labs.virtual.budget.trainer import INPUT_DTYPES, OPTIMIZER_PASSES
 from edl_labs.virtual.budget.training_job import TrainingJob
@@ -127,10 +128,10 @@ class TrainingFlow:
         if outputs.units != data.units:
             self._fault(
                 "mixed",
-                f"GPU {rank} computes the loss of the outputs for {_told(outputs)} with the data of {_told(data)}",
+                f"GPU {rank} computes a loss from the outputs for {_told(outputs)} and the data of {_told(data)}",
             )
         if any(step != slot[1] for step, _ in data.units):
-            self._fault("slot", f"GPU {rank} adds the loss of {_told(data)} to that of step {slot[1]}")
+            self._fault("slot", f"GPU {rank} adds the loss of {_told(data)} to the loss of step {slot[1]}")
         targets = data.targets if len(data.targets) == len(outputs.numbers) else outputs.numbers
         total, errors = squared_errors(outputs.numbers, targets)
         sums = self._losses[rank][slot[1]]
@@ -212,7 +213,9 @@ class TrainingFlow:
             for i, version in enumerate(versions):
                 if version != self.job.steps:
                     self._fault(
-                        "updates", f"layer {i} of GPU {rank} is updated {version} times in {self.job.steps} steps"
+                        "updates",
+                        f"layer {i} of GPU {rank} is updated {counted(version, 'time')} in "
+                        f"{counted(self.job.steps, 'step')}",
                     )
 
     def _require_pass(self, rank: int, entry: dict[str, Any], i: int, given: _Value, unit_s: float, kind: str) -> None:
@@ -221,7 +224,8 @@ class TrainingFlow:
         _require(self._layer(entry["reads"][at], WEIGHTS) == (i, i + 1))
         version, steps = self.versions[rank][i], {step for step, _ in given.units}
         if steps != {version}:
-            name = f"{kind} {i} of GPU {rank} processes {_told(given)} with weights that have had {version} updates"
+            had = counted(version, "update")
+            name = f"{kind} {i} of GPU {rank} processes {_told(given)} with weights that have had {had}"
             self._fault("version", name)
 
     def _read(self, rank: int, part: list[int], layer: int) -> _Value:

@@ -193,8 +193,8 @@ class Trainer:
         found = f"a result of layer {given.layer}" if isinstance(given, Held) else type(given).__name__
         raise VirtualClusterError(
             f"expected {role}, got {found}",
-            why="forward returns activations, loss and backward return gradients, each of one layer; data counts as "
-            "layer -1",
+            why="forward() returns activations, and loss() and backward() return gradients, always of one layer; the "
+            "data count as layer -1",
             next="give the result of each call a name of its own, and check which one you pass here",
         )
 

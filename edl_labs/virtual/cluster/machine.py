@@ -83,7 +83,7 @@ class ClusterMachine:
             raise VirtualClusterError(
                 f"levels that span {', '.join(map(str, spans))} ranks do not form a cluster of {self.ranks}",
                 why=why,
-                next="choose spans each of which divides the next, the last at least the number of ranks",
+                next="let each span divide the next one, and let the last span be at least the number of ranks",
             )
 
     @classmethod

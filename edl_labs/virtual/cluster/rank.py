@@ -190,6 +190,6 @@ def _reduce(op: object) -> str:
         raise VirtualClusterError(
             f"{shown(op)} is not a reduction",
             why=f"the reductions are {', '.join(REDUCES)}",
-            next='all_reduce(x, "sum")',
+            next='use one of these, as in all_reduce(x, "sum")',
         )
     return plain

@@ -49,7 +49,7 @@ class RankTensor:
         if low is None or high is None or not 0 <= low < high <= len(self):
             raise VirtualClusterError(
                 f"this index does not select a part of {self!r}",
-                why=f"write x[start:stop] with 0 <= start < stop <= {len(self)}, counted in elements",
+                why=f"a part is x[start:stop] with 0 <= start < stop <= {len(self)}, counted in elements",
                 next="round bounds to whole numbers, and check whether the last chunk is smaller or empty",
             )
         return RankTensor(self.rank, self.index, self.form, self.start + low, self.start + high)
@@ -61,7 +61,7 @@ class RankTensor:
             raise VirtualClusterError(
                 f"cannot split {self!r} into {shown(chunks)} parts",
                 why="the number of parts must be 1 or more",
-                next="x.chunk(4)",
+                next="pass a whole number of parts, as in x.chunk(4)",
             )
         size = -(-len(self) // count)
         return [self[low : min(low + size, len(self))] for low in range(0, len(self), size)]

@@ -113,10 +113,10 @@ def check_backend(backend: str, ranks: int) -> None:
         raise VirtualClusterError(
             f"a real run cannot use the backend {str(backend)[:20]!r} on {str(ranks)[:20]} ranks",
             why=f"the backends are {' and '.join(BACKENDS)}, with {RANKS[0]} to {RANKS[1]} processes on this machine",
-            next='cluster.run(program, backend="gloo", ranks=2), or omit backend to run only in virtual time',
+            next='call cluster.run(program, backend="gloo", ranks=2), or omit backend to run only in virtual time',
         )
     if importlib.util.find_spec("torch") is None:
-        raise VirtualClusterError("torch is not installed", why="a real run needs it", next="pip install torch")
+        raise VirtualClusterError("torch is not installed", why="a real run needs it", next="run pip install torch")
     import torch
     import torch.distributed as dist
 

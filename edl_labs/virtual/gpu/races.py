@@ -27,6 +27,7 @@ from edl_labs.virtual.intervals import Part, split
 
 MAX_RACES = 100  # far more than anybody reads
 _MAX_VISITS = 1_000_000  # parts of buffers looked at: seconds of a judge's time
+_DOES = {"write": "writes", "read": "reads", "free": "frees"}
 _HOST = 0  # the actor beside streams, which are 1, 2, ...
 
 Access = tuple[int, int, int]  # who (0 the host, 1 + n stream n), the how-manieth step of his, the operation's index
@@ -48,10 +49,15 @@ class Race:
     kind: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind} of {self.buffer}[{self.start}:{self.stop}] by operations {self.first} and {self.second}, "
-            "which no event, stream or synchronisation puts in order"
-        )
+        place = f"{self.buffer}[{self.start}:{self.stop}]"
+        before, after = (_DOES[one] for one in self.kind.split(", then "))
+        if self.first == self.second:
+            said = f"operation {self.first} {before} {place} and also {after} it"
+        elif before == after:
+            said = f"operations {self.first} and {self.second} both write {place}"
+        else:
+            said = f"operation {self.first} {before} {place} and operation {self.second} {after} it"
+        return f"{said}, with no event, stream or synchronisation between them"
 
 
 def find_races(program: Sequence[Entry]) -> tuple[Race, ...]:

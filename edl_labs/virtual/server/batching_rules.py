@@ -211,22 +211,22 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
             return until_s
         raise RefusedDecision(
             _past_kind(until_s, now_s, queue, limits),
-            f"due waits until {until_s:g} s, but it is already {now_s:g} s",
-            why="the server would call due again immediately, without end",
+            f"due() waits until {until_s:g} s, but it is already {now_s:g} s",
+            why="the server would call due() again immediately, and so on forever",
             next="what should happen at the exact moment when the wait ends?",
         )
     numbers = _of_queue("due", chosen, queue)
     if not numbers:
         raise RefusedDecision(
             "empty",
-            "due returned an empty batch",
-            why="nothing would run, and the server would not know when to call due again",
+            "due() returned an empty batch",
+            why="nothing would run, and the server would not know when to call due() again",
             next="return the time until which to wait",
         )
     if len(numbers) > limits.max_batch:
         raise RefusedDecision(
             "large",
-            f"due returned a batch of {len(numbers)} requests",
+            f"due() returned a batch of {len(numbers)} requests",
             why=f"max_batch is {limits.max_batch}",
             next="leave the others in the queue for the next batch",
         )
@@ -239,7 +239,7 @@ def _of_queue(rule: str, numbers: Any, queue: Sequence[QueuedRequest]) -> list[i
     except TypeError:
         raise RefusedDecision(
             "form",
-            f"{rule} returned {shown(numbers)}",
+            f"{rule}() returned {shown(numbers)}",
             why="a batch must be a list of the numbers of its requests",
             next="return [one.number for one in queue], for example",
         ) from None

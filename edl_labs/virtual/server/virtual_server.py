@@ -228,9 +228,9 @@ def _require_waiting(server: VirtualServer, chosen: list[int]) -> None:
     for at, number in enumerate(chosen):
         if number not in numbers or number in chosen[:at]:
             raise VirtualServerError(
-                f"next_batch returned {number}"
+                f"next_batch() returned {number}"
                 + (" twice" if number in numbers else ", but no waiting request has this number"),
-                why=f"next_batch must return numbers of waiting requests, each once; queue[0].number is {numbers[0]}",
+                why=f"next_batch() must return waiting requests' numbers, each once; queue[0].number is {numbers[0]}",
                 next="return [one.number for one in queue[:8]], not positions in the queue",
             )
 
@@ -245,8 +245,8 @@ def _numbers(chosen: Any) -> float | list[int]:
         return [one.number if isinstance(one, ServerRequest) else operator.index(one) for one in chosen]
     except TypeError:
         raise VirtualServerError(
-            f"next_batch returned {shown(chosen)}",
-            why="next_batch must return a list of request numbers, or a time until which to wait",
+            f"next_batch() returned {shown(chosen)}",
+            why="next_batch() must return a list of request numbers, or a time until which to wait",
             next="return [one.number for one in queue[:8]], or [] to wait for the next arrival",
         ) from None
 

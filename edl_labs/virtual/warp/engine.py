@@ -171,7 +171,7 @@ class _BlockRun:
 
     def _hang(self, waiting: list[ThreadPath], why: str) -> None:
         self.engine.hangs.append(
-            f"block {self.block} of launch {self.engine.launches}: {len(waiting)} threads wait without end, {why}"
+            f"block {self.block} of launch {self.engine.launches}: {len(waiting)} threads wait forever, {why}"
         )
 
     def _advance(self, number: int) -> None:

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
+from edl_labs.units import counted
 from edl_labs.virtual.errors import VirtualWarpError, shown
 from edl_labs.virtual.warp.memory_requests import LANES
 
@@ -143,9 +144,9 @@ class KernelArray:
         asked = index if isinstance(index, tuple) else (index,)
         if len(asked) != len(self.shape):
             raise VirtualWarpError(
-                f"{thread} {does} {self.name} with {len(asked)} index(es)",
+                f"{thread} {does} {self.name} with {counted(len(asked), 'index')}",
                 why=f"its shape is {self.shape}, and a thread accesses a single element",
-                next=f"pass {len(self.shape)} whole number(s)",
+                next=f"pass {counted(len(self.shape), 'whole number')}",
             )
         flat = 0
         for one, extent in zip(asked, self.shape, strict=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.presenters import Plottable
+from edl_labs.units import counted
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualWarpError, shown
 from edl_labs.virtual.program import MAX_REPLAYED, Entry
@@ -42,7 +43,7 @@ class AccessSummary(Value):
         return self.wavefronts - self.least_wavefronts
 
     def __str__(self) -> str:
-        what = f"line {self.line}: {self.op} of {self.array}, {self.requests} request(s)"
+        what = f"line {self.line}: {self.op} of {self.array}, {counted(self.requests, 'request')}"
         if self.is_shared:
             least, got = (count / self.requests for count in (self.least_wavefronts, self.wavefronts))
             return f"{what}, wavefronts per request {got:.3g}, best {least:.3g}"
@@ -127,7 +128,7 @@ class WarpReplay(Value, Plottable):
     def __str__(self) -> str:
         lines = [str(one) for one in self.accesses]
         if self.races:
-            lines.append(f"{len(self.races)} race(s): {self.races[0]}")
+            lines.append(f"{counted(len(self.races), 'race')}: {self.races[0]}")
         return "\n".join([*lines, *self.hangs]) or "the kernels did not access memory"
 
     def _memory(self, array: str) -> tuple[Memory, tuple[int, ...], Callable[[int], Any]]:

@@ -118,8 +118,8 @@ class VirtualWarp:
     >>> src, dst = gpu.array("src", 100), gpu.array("dst", 100)
     >>> gpu.launch(doubled, src, dst, grid=4, block=32)
     >>> print(gpu.replay())
-    line 4: load of src, 4 request(s), sectors per request 3.25, best 3.25
-    line 4: store of dst, 4 request(s), sectors per request 3.25, best 3.25
+    line 4: load of src, 4 requests, sectors per request 3.25, best 3.25
+    line 4: store of dst, 4 requests, sectors per request 3.25, best 3.25
     """
 
     def __init__(self) -> None:

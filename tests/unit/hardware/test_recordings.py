@@ -93,7 +93,7 @@ def test_a_measured_recording_is_found_before_a_modelled_one(monkeypatch):
 def test_what_is_not_recorded_is_refused_with_what_there_is():
     with pytest.raises(EdlError) as caught:
         find("async_launch", hardware_key="T4")
-    assert "no recording of 'async_launch' on T4" == caught.value.what
+    assert "there is no recording of 'async_launch' on T4" == caught.value.what
     with pytest.raises(EdlError) as caught:
         load("../../errors")
 

@@ -63,7 +63,7 @@ class KernelPool:
         self.level = level or best_level()
         if problem := level_problem(self.level):
             raise UsageError(
-                f"level {self.level.value} does not work here", why=problem, next="edl-labs doctor --sandbox"
+                f"level {self.level.value} does not work here", why=problem, next="run edl-labs doctor --sandbox"
             )
         self.limits = limits or Limits()
         self.preload = tuple(preload) if preload is not None else _installed(USUAL_IMPORTS)
@@ -207,7 +207,7 @@ class _ZygoteLink:
             raise EdlError("the kernels' parent process has ended", next="grade again; finished marks are kept")
         answer = json.loads(text)
         if "error" in answer:
-            raise EdlError("the sandbox refused a request", why=answer["error"], next="edl-labs doctor --sandbox")
+            raise EdlError("the sandbox refused a request", why=answer["error"], next="run edl-labs doctor --sandbox")
         return answer, given
 
     def close(self) -> None:

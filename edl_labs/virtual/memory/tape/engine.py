@@ -115,11 +115,13 @@ class TapeEngine:
         """Let go of what is held of layer `i` on either side; with `keep_output`, of all but its output."""
         state = self.layers[i]
         if state.held == NOTHING or (keep_output and state.held == OUTPUT):
-            raise self._error(i, "is dropped", "nothing that could be dropped is left in memory", "leave this call out")
+            raise self._error(
+                i, "cannot be dropped", "nothing that could be dropped is left in memory", "leave this call out"
+            )
         if keep_output and state.on_host:
             raise self._error(
                 i,
-                "is partly dropped while on the host",
+                "cannot be partly dropped while it is on the host",
                 "only whole copies are on the host",
                 f"call fetch({i}) before it",
             )
@@ -134,7 +136,7 @@ class TapeEngine:
         state = self.layers[i]
         if state.held == NOTHING or state.on_host:
             why = "it is already on the host" if state.on_host else "nothing of it is in memory"
-            raise self._error(i, "is offloaded", why, "offload only what is in device memory")
+            raise self._error(i, "cannot be offloaded", why, "offload only what is in device memory")
         start = max(self.compute_ps, state.ready_ps, self.out_ps)
         self.out_ps = state.ready_ps = start + self._copy_ps(i, "copy out")
         self._change(self.out_ps, -self._size(i), self._name(i))
@@ -146,7 +148,7 @@ class TapeEngine:
         state = self.layers[i]
         if not state.on_host:
             raise self._error(
-                i, "is fetched", "it is not on the host", f"call offload({i}) before it, or leave this call out"
+                i, "cannot be fetched", "it is not on the host", f"call offload({i}) before it, or leave this call out"
             )
         start = max(self.compute_ps, state.ready_ps, self.in_ps)
         self._change(start, self._size(i), self._name(i))

@@ -404,7 +404,7 @@ def test_with_as_many_digits_as_it_compares_it_builds(course: Course) -> None:
         (
             'if close(got, case["x"])',
             'if case["s"]',
-            "compare of doubled_time raised KeyError",
+            "compare() of doubled_time raised KeyError",
             "lab80_doubling.py, line",
         ),
         (

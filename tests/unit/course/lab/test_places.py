@@ -208,7 +208,7 @@ def test_goldens_of_other_exercises_are_refused_where_a_lab_is_proved(built: Cou
     assert (
         f"edl_labs/exercises/goldens/{kit.LAB}.json:1: the goldens are for halved_time, why_twice" == caught.value.what
     )
-    assert "edl-labs build" == caught.value.next
+    assert "run edl-labs build" == caught.value.next
 
 
 def test_a_lab_that_was_never_built_is_not_proved(course: Course) -> None:

@@ -158,7 +158,7 @@ def test_a_trace_is_of_one_entry() -> None:
     refused = CliRunner().invoke(app, ["leaderboard", LAB, "--trace", "t.json"])
 
     assert isinstance(refused.exception, UsageError)
-    assert "--trace without --entry" == refused.exception.what
+    assert "--trace needs --entry" == refused.exception.what
 
 
 def test_the_instructors_program_is_shown_once_the_last_date_is_over(tmp_path: Path) -> None:

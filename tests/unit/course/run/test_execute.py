@@ -304,7 +304,7 @@ def test_a_lab_that_was_not_built_says_how(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         run_labs((), device="cpu", course=SmallCourse(tmp_path, {"smoke": {}}))  # type: ignore[arg-type]
     assert "lab90_small has not been built" == error.value.what
-    assert "edl-labs build" == error.value.next
+    assert "run edl-labs build" == error.value.next
 
 
 def test_a_course_without_labs_is_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,7 +167,7 @@ def test_every_warp_and_every_turn_of_a_loop_is_a_request_and_the_report_sums_th
 
     assert [(8, 32, 32), (8, 256, 32)] == [(one.requests, one.sectors, one.least_sectors) for one in run.accesses]
     assert [
-        "line 3: load of src, 8 request(s), sectors per request 4, best 4",
-        "line 4: load of src, 8 request(s), sectors per request 32, best 4",
+        "line 3: load of src, 8 requests, sectors per request 4, best 4",
+        "line 4: load of src, 8 requests, sectors per request 32, best 4",
     ] == str(run).splitlines()
     assert 288 == run.sectors

@@ -236,7 +236,7 @@ def test_two_places_of_a_barrier_are_a_hang():
             cuda.syncthreads()
 
     (hang,) = run_of(kernel, 1, block=64).hangs
-    assert "64 threads wait without end, in different calls of syncthreads, in lines 3, 5" in hang
+    assert "64 threads wait forever, in different calls of syncthreads, in lines 3, 5" in hang
 
 
 def test_a_shuffle_in_half_of_a_warp_while_the_other_waits_is_a_hang():
