@@ -112,7 +112,7 @@ def test_feedback_says_what_why_and_next_and_runs_nothing(course: Course):
     assert "the area is wrong" in ana
     assert "measure again" in ana
     assert "Good &lt;b&gt;start&lt;/b&gt;." in ana
-    assert "points less" in ana
+    assert "deducted" in ana
     assert "<script" not in ana + ann
     assert "javascript:" not in ann.replace("[a](javascript:alert(3))", "")  # as text that is read, not as a link
     assert "onerror=" not in ann.replace("&lt;img src=x onerror=", "")

@@ -88,7 +88,7 @@ def test_a_published_wheel_comes_from_the_repository_on_a_rented_host(tmp_path: 
     ("install", "said"),
     [
         ("none.whl", "no such wheel"),
-        ("https://x.org/edl_labs-1.0.0+judge-py3-none-any.whl", "the code that draws hidden"),
+        ("https://x.org/edl_labs-1.0.0+judge-py3-none-any.whl", "the code that draws secret"),
     ],
 )
 def test_a_wheel_that_students_cannot_have_is_refused(tmp_path: Path, install: str, said: str) -> None:
