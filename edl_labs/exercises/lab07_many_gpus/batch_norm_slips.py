@@ -41,14 +41,19 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
             mean,
             kept,
             "rows are normalised with the unbiased variance",
-            "divide by the count here, not by count - 1",
+            "to normalise, divide by the count, not by count - 1",
         ),
         (mean, weighted, "the variance between the ranks' means is left out", between),
         (mean, spreads.mean(0), "the variance is the average of the ranks' variances", between),
         (even, weighted, "mean and variance are averages of the ranks' values", heavy),
         (even, spreads.mean(0), "mean and variance are averages of the ranks' values", heavy),
         (even, weighted + far, "every rank's mean has the same weight", heavy),
-        (even, (spreads + (means - even) ** 2).mean(0), "every rank has the same weight, whatever its rows", heavy),
+        (
+            even,
+            (spreads + (means - even) ** 2).mean(0),
+            "every rank has the same weight, however many rows it has",
+            heavy,
+        ),
         (even, variance, "every rank's mean has the same weight", heavy),
         (mean, (spreads + (means - mean) ** 2).mean(0), "every rank's variance has the same weight", heavy),
         (0 * mean, variance, "the mean is not subtracted", "subtract the mean before you divide by the root"),
@@ -60,7 +65,7 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
     for scale, what, then in (
         (variance.sqrt(), "eps is left out", "add eps to the variance, under the root"),
         (variance.sqrt() + eps, "eps is added outside the root", "add eps to the variance, under the root"),
-        (variance + eps, "rows are divided by the variance", "divide by its square root"),
+        (variance + eps, "rows are divided by the variance", "divide by the square root of the variance"),
     ):
         if _all_are(got, [(part - mean) / scale for part in parts], same):
             return what, then
@@ -78,18 +83,24 @@ def of_running(case: Any, parts: Any, before: Any, got: Any, right: Any, at: int
 
     ranks = len(parts)
     if are([old] * ranks):
-        return "a running statistic is not updated", "move both towards the batch's value, by a share of `momentum`"
+        return (
+            "a running statistic is not updated",
+            "move both statistics towards the batch's, by a share of `momentum`",
+        )
     if are([batch] * ranks):
         return "a running statistic is replaced by the batch's value", "keep (1 - momentum) times the old value"
     if are([share * old + (1 - share) * batch] * ranks):
         return "momentum and 1 - momentum are swapped", "use momentum as the weight of the new value, as in torch"
     if at == 1 and are([(1 - share) * old + share * batch * (count - 1) / count] * ranks):
-        return "the running variance uses the biased variance", "divide by the count - 1 for the running variance"
+        return "the running variance uses the biased variance", "divide by count - 1 for the running variance"
     own = [part.var(0, correction=min(1, len(part) - 1)) if at else part.mean(0) for part in parts]
     own += [part.var(0, correction=0) for part in parts] if at else []
     for start in range(0, len(own), ranks):
         if are([(1 - share) * old + share * one for one in own[start : start + ranks]]):
-            return "running statistics cover only a rank's own rows", "use the rows of all ranks: the ranks must agree"
+            return (
+                "running statistics cover only a rank's own rows",
+                "use all ranks' rows: the statistics must be the same on all ranks",
+            )
     factors = [rows / (rows - 1) * (count - 1) / count if rows > 1 else 0.0 for rows in case["rows"]]
     if at == 1 and are([(1 - share) * old + share * batch * factor for factor in factors]):
         return "the running variance is corrected with a rank's own count", "use the count of all rows"
@@ -110,7 +121,7 @@ def of_gradients(case: Any, upstream: Any, got: Any, want: Any) -> Told | None:
         return all(_is_times(ratio, times) for ratio, times in zip(ratios, wanted, strict=True))
 
     count = sum(case["rows"])
-    moves = "x changes the mean and the variance of its batch, and both change every row: include their gradients"
+    moves = "include the gradients through mean and variance: x changes both, and both change every row"
     own = [count / case["rows"][rank] for rank in mine]
     for shares, what, then in (
         ((1, 0, 0), "the mean and the variance are treated as constants", moves),
@@ -124,7 +135,7 @@ def of_gradients(case: Any, upstream: Any, got: Any, want: Any) -> Told | None:
         ((1, count, count), "sums over all rows are used as means", "divide them by the number of rows on all ranks"),
         (
             (1, own, own),
-            "a rank divides by its own rows",
+            "a rank divides by its own number of rows",
             "the sums cover all ranks: divide by the total number of rows",
         ),
     ):

@@ -14,11 +14,11 @@ def in_common(cases: list[Any], groups: list[Groups], why: str) -> Wrong | None:
     """The sentence for the rule that gives all groups; None where none of these does."""
     if cap := _cap(cases, groups):
         told = f"{why}; in every case a bucket is sent once it has about {byte_count(cap, digits=2)}"
-        then = "your rule ignores both `link` and `backward_s`: what does the end of each sum depend on?"
+        then = "your rule ignores both `link` and `backward_s`: what determines when each sum ends?"
         return Wrong("the groups are filled to a fixed number of bytes", why=told, next=then)
     if count := _fixed_count(cases, groups):
         told = f"{why}; in every case a bucket has {count} layers"
-        then = "your rule ignores both `link` and the layers: what does the end of each sum depend on?"
+        then = "your rule ignores both `link` and the layers: what determines when each sum ends?"
         return Wrong("the groups have a fixed number of layers", why=told, next=then)
     if all(_sent_when_free(case) == found for case, found in zip(cases, groups, strict=True)):
         told = f"{why}; in every case a bucket ends with the first layer after which the link is free"

@@ -6,7 +6,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.units import byte_count, byte_rate, seconds
+from edl_labs.units import byte_count, byte_rate, counted, seconds
 
 ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")
 _FREE = 1e40  # bytes per second: what moves or is added at this rate costs nothing
@@ -44,7 +44,7 @@ class PickCollective(Exercise):
         if prices[chosen] > min(prices.values()) * (1 + 1e-6):
             best = min(prices, key=prices.get)
             why = f"{chosen} takes {prices[chosen]:.7g} s, but {best} takes {prices[best]:.7g} s; your prices are right"
-            raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
+            raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four algorithms")
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all picks have in common, where the prices are right."""
@@ -56,13 +56,13 @@ class PickCollective(Exercise):
             return None
         if all(close(prices[pick], max(prices.values())) for pick, prices in pairs):
             then = "pick the cheapest of the four: min, not max"
-            why = "the prices are right, but this happens in all cases"
+            why = "the prices are right, but in every case you pick the highest"
             return Wrong("the most expensive algorithm is picked", why=why, next=then)
         rounds = [{name: _both_levels(right["parts"], "rounds", name) for name in ALGORITHMS} for right in want]
         if all(close(one[pick], min(one.values())) for one, (pick, _) in zip(rounds, pairs, strict=True)):
             why = "the prices are right, but in every case you pick the algorithm with the fewest rounds"
             then = "compare the prices: bytes take time as well"
-            return Wrong("the fewest rounds are not always the fastest", why=why, next=then)
+            return Wrong("the algorithm with the fewest rounds is not always the fastest", why=why, next=then)
         for never in ALGORITHMS:
             for where, others in (
                 ("", [True] * len(cases)),
@@ -106,7 +106,7 @@ def _never_picked(
         missed += is_out and prices[never] < least * (1 - 1e-6)
     if not missed:
         return None
-    why = f"it is the cheapest in {missed} of these {sum(without)} cases, but you pick the cheapest of the others"
+    why = f"{never} is the cheapest in {missed} of these {sum(without)} cases, but you pick the cheapest of the others"
     return Wrong(f"{never} is never picked{where}", why=why, next="compare all names in ALGORITHMS")
 
 
@@ -140,9 +140,9 @@ def _price_symptom(case: Any, name: str, got: Any, want: Any) -> Wrong:
     why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: got {price_s:.7g} s, expected {right_s:.7g} s"
     if not off:
         why = f"{why}, although each part on its own is right"
-        then = "add them up: rounds, transfers and additions run one after another"
+        then = "add the parts up: rounds, transfers and additions run one after another"
         return Wrong("the parts of a price are not added up", why=why, next=then)
-    then = "add up its rounds by hand: α, bytes / rate and, in the first half, bytes / sum_byte_per_s"
+    then = "add up this algorithm's rounds by hand: α, bytes / rate and, in the first half, bytes / sum_byte_per_s"
     return Wrong("a price is wrong", why=why, next=then)
 
 
@@ -164,20 +164,22 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
     """The sentence about one part; `both` has the rounds and bytes, found and right, of both levels together."""
     what, _, where = part.partition(" ")
     found, right = (0.0 if abs(one) < _NOTHING else one for one in (found, right))
-    amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} times the message"
-    counts = f"adds up {amount}" if where == "added" else f"has {amount} {where} nodes"
-    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: your price {counts}"
+    verb = "adding up" if where == "added" else "sending"
+    amount, due = (counted(one, "round") if what == "rounds" else _times_the_size(one) for one in (found, right))
+    counts = amount if what == "rounds" else f"{verb} {amount}"
+    place = "" if where == "added" else f" {where} nodes"
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: your price includes {counts}{place}"
     if where == "added":
         return _added_symptom(why, found, right)
     totals = both[what]
     if name == "hierarchical" and where == "inside" and found < _NOTHING and close(*totals, atol=_NOTHING):
         return Wrong("messages inside a node go over the slow links", why=why, next="which ranks share a node?")
     if name != "hierarchical" and case["nodes"] == 1 and not found and totals[0] > _NOTHING:
-        why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside"
+        why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside the node"
         then = "use the links inside: with a single node, no message crosses to another node"
-        return Wrong("a single node is priced on the links between nodes", why=why, next=then)
+        return Wrong("the messages of a single node are priced on the links between nodes", why=why, next=then)
     if name == "halving-doubling" and _is_of_the_power_above(case, *(both[one][0] for one in _MOVED)):
-        why = f"{why}, as with {_power_above(case)} ranks"
+        why = f"{why}, as if there were {_power_above(case)} ranks"
         then = "use the power of two below P as Q: ranks beyond Q send their data to a partner, and get the sum back"
         return Wrong("the power of two is larger than the number of ranks", why=why, next=then)
     if name != "hierarchical" and close(*totals, atol=_NOTHING):
@@ -189,7 +191,11 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
     if close(2 * totals[0], totals[1]):
         then = "add the second half: every rank must get the finished sums"
         return Wrong("the second half is missing", why=why, next=then)
-    return _SYMPTOMS[name](case, what, where, f"{why}; expected {right:g}", found, both)
+    return _SYMPTOMS[name](case, what, where, f"{why}; expected {due}", found, both)
+
+
+def _times_the_size(times: float) -> str:
+    return "the message's size once" if times == 1 else f"{times:g} times the message's size"
 
 
 def _power_above(case: Any) -> int:
@@ -207,7 +213,9 @@ def _is_of_the_power_above(case: Any, rounds: float, moved: float) -> bool:
 def _added_symptom(why: str, found: float, right: float) -> Wrong:
     if found < _NOTHING:
         return Wrong(
-            "the time for adding up is left out", why=why, next="include adding up what arrives in the first half"
+            "the time for adding up is left out",
+            why=why,
+            next="include the time for adding up what arrives in the first half",
         )
     if close(found, 2 * right):
         then = "price additions only in the first half: after that, finished sums replace the old values"
@@ -219,7 +227,7 @@ def _added_symptom(why: str, found: float, right: float) -> Wrong:
 def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
     if what == "rounds" and close(found, 2 * ranks):
-        then = "stop after P - 1 rounds: by then a chunk has visited all ranks"
+        then = "end each half after P - 1 rounds: by then a chunk has visited all ranks"
         return Wrong("each half of the ring has P rounds, not P - 1", why=why, next=then)
     if what == "rounds" and found <= 2:
         return Wrong("the ring does not pay alpha in every round", why=why, next="how many rounds does a ring have?")
@@ -235,7 +243,7 @@ def _of_tree(case: Any, what: str, where: str, why: str, found: float, both: Any
     ranks = case["nodes"] * case["ranks_per_node"]
     whole = ranks.bit_length() - 1
     if what == "rounds" and ranks > 1 << whole and close(both["rounds"][0], 2 * whole):
-        then = "round log2 P up: after r rounds a sum covers at most 2^r ranks"
+        then = "round up log2 P: after r rounds a sum covers at most 2^r ranks"
         return Wrong("log2 P is rounded down where P is not a power of two", why=f"{why}; P is {ranks}", next=then)
     if what == "rounds" or close(found, 2 * int(found / 2 + 0.5)):
         then = "after r rounds a sum covers up to 2^r ranks: after how many rounds does it cover all of them?"
@@ -255,7 +263,7 @@ def _of_halving(case: Any, what: str, where: str, why: str, found: float, both: 
     if what == "rounds":
         then = "count the distances 1, 2, 4, ... below Q in each half; if P is not Q, add one round to each half"
         return Wrong("halving-doubling's number of rounds is wrong", why=why, next=then)
-    then = "price a half, a quarter, ... of the message; if P is not a power of two, add a round of all of it"
+    then = "price a half, a quarter, ... of the message; if P is not a power of two, add a round of the whole message"
     rounds, beyond = power.bit_length() - 1, 2 * (ranks > power)
     if any(close(both["bytes"][0], beyond + 2 * rounds * part) for part in (1, 0.5, 1 / power, 1 / ranks)):
         return Wrong("messages are not halved from round to round", why=why, next=then)

@@ -27,7 +27,7 @@ MOST_TIME = 1.03  # of the best groups', promised in the lab's text
 _ITEM_BYTES = 4  # of fp32, as gradients are summed
 _SLOWER = "other groups would be faster"
 _LARGE_LAST = "the last bucket is too large"
-_ONE = "a single bucket is complete only when no backward kernel is left to hide it"
+_ONE = "a single bucket is complete only when no backward kernel is left to hide its sum"
 _MANY = "every layer pays for its own rounds"
 _GRADIENTS = 1  # the number of the tensor that holds them, after the batch
 
@@ -192,7 +192,7 @@ def _judge_kernels(case: Any, run: ClusterReplay) -> None:
             then = (
                 "use only backward(i), bucket(numbers) and update() of the model, all_reduce, and wait() of its handles"
             )
-            raise Wrong("run_step does more than the step", why=f"this happens on rank {rank}", next=then)
+            raise Wrong("run_step does more than issue the step", why=f"this happens on rank {rank}", next=then)
 
 
 def _judge_order(case: Any, run: ClusterReplay) -> None:
@@ -217,7 +217,7 @@ def _judge_sums(case: Any, run: ClusterReplay) -> None:
         counts = [term.count for term in part.terms]
         if len(counts) == ranks and set(counts) == {1.0}:
             continue
-        why = f"on rank {ranks - 1}, this is true of elements {part.start} to {part.stop} of {part.terms[0].source}"
+        why = f"on rank {ranks - 1}, this happens to elements {part.start} to {part.stop} of {part.terms[0].source}"
         if len(counts) == ranks:
             raise Wrong("gradients are summed more than once", why=why, next="put each layer into only one bucket")
         then = "what happens to the layers after the last full bucket?"
@@ -253,8 +253,8 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
     if len(groups) == last + 1:
         why += f"; each of the {len(groups)} sums costs at least {rounds} x {seconds(link['alpha_s'])}"
         then = (
-            "put small layers together. If you search for groups, a sum begins when the previous one has ended, and "
-            "takes the time of all its rounds: summing_s(link, bytes)"
+            "put several small layers into one bucket. If you search for groups, a sum begins when the previous one "
+            "has ended, and takes the time of all its rounds: summing_s(link, bytes)"
         )
         return Wrong(_MANY, why=why, next=then)
     compute_s = sum(layer["backward_s"] for layer in case["layers"]) + case["update_s"]
@@ -263,7 +263,7 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
     if len(groups[-1]) > 1 and alone_s > best_s - compute_s + (MOST_TIME - 1) * best_s:
         why += f"; the last bucket has {byte_count(size)}, and nothing is computed while it is sent"
         return Wrong(_LARGE_LAST, why=why, next="send less at the end: nothing hides the last sum")
-    return Wrong(_SLOWER, why=why, next="for each end of a bucket, try every start")
+    return Wrong(_SLOWER, why=why, next="for each last layer of a bucket, try every first layer")
 
 
 def _calls_late(program: list[dict[str, Any]]) -> bool:

@@ -28,7 +28,10 @@ WORDS = {
         "the answer misses that a rank has ended",
         "a rank that has ended makes no more calls: it is neither lost nor slow",
     ),
-    "only slow": ("the answer misses that a rank still computes", "do not give up on it: it will still make its call"),
+    "only slow": (
+        "the answer misses that a rank still computes",
+        "do not give up on this rank: it will still make its call",
+    ),
     "crossed groups": (
         "the answer misses that ranks wait for each other in two groups",
         "where do the missing ranks wait?",
@@ -60,7 +63,9 @@ def in_common(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None
         ((word, instead),) = called
         what, then = WORDS[word]
         return Wrong(
-            what, why=f"your function returned {instead!r} for every {word!r}; all other answers are right", next=then
+            what,
+            why=f"your function returned {instead!r} whenever {word!r} is right; all other answers are right",
+            next=then,
         )
     return None
 
@@ -144,7 +149,7 @@ def _calls(case: Any, *, last: bool) -> Iterator[tuple[int, int, Any]]:
         yield from ((rank, place, call) for place, call in enumerate(state["calls"]) if place >= first)
 
 
-_BY_BOTH = "compare only calls that meet: those with the same group and the same number in it"
+_BY_BOTH = "compare only calls that meet: those with the same group and the same number in that group"
 # Each is (whether an answer that is not right fits, what is wrong, why, what to do).
 _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
@@ -192,25 +197,25 @@ _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
         _odd_by(lambda place, call: call["number"]),
         "calls of different groups are compared, although they never meet",
-        "the rank's call is the odd one among calls with its number, if groups are ignored",
+        "the named rank's call is the odd one among calls with the same number, if groups are ignored",
         _BY_BOTH,
     ),
     (
         _odd_by(lambda place, call: (call["group"], place), last=False),
-        "a call's position in its rank's list is taken for its number",
-        "the rank's call is the odd one among calls at its position in the ranks' lists, which differ in length",
+        "a call's position in its rank's list is used as its number",
+        "the named rank's call is the odd one at its position in the ranks' lists, but these lists differ in length",
         _BY_BOTH,
     ),
     (
         _odd_by(lambda place, call: call["group"]),
         "calls with different numbers are compared, although they never meet",
-        "the rank's call is the odd one among the last calls of its group, if numbers are ignored",
+        "the named rank's call is the odd one among the last calls of its group, if numbers are ignored",
         _BY_BOTH,
     ),
     (
         _odd_by(lambda place, call: ()),
         "the ranks' last calls are compared, whether they meet or not",
-        "the rank's last call is the odd one among those of all ranks, if groups and numbers are ignored",
+        "the named rank's last call is the odd one among all ranks' last calls, if groups and numbers are ignored",
         _BY_BOTH,
     ),
 )

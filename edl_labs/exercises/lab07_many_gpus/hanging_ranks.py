@@ -43,7 +43,7 @@ class WhoHangs(Exercise):
                     "look at the ranks that are in both groups: one of them waits in a different call from the others"
                 )
                 raise Wrong("in a circle, the rank with a different order of calls is at fault", why=why, next=then)
-            then = "which rank do others wait for that does not wait itself?"
+            then = "which rank does not wait itself, although others wait for it?"
             raise Wrong("a different rank keeps the others waiting", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -89,7 +89,11 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
         why = f"rank {rank} waits in a call that the rank at fault does not take part in"
-        raise Wrong("the call of that rank matches all that it meets", why=why, next="compare only calls that meet")
+        raise Wrong(
+            "the call of the rank that you named matches every call that it meets",
+            why=why,
+            next="compare only calls that meet",
+        )
     if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
         then = "count how often each call occurs among those that meet"
@@ -102,13 +106,17 @@ def _word_symptom(case: Any, got: str, want: str) -> Wrong:
         then = "look for mismatched calls first: they hang, even if other ranks have not arrived yet"
         return Wrong("the answer misses calls that meet but do not match", why=why, next=then)
     if got in MISMATCHES and want not in MISMATCHES:
-        then = "compare only calls that meet: those with the same group and the same number in it"
-        return Wrong("in this case, no calls that meet differ", why=why, next=then)
+        then = "compare only calls that meet: those with the same group and the same number in that group"
+        return Wrong("in this case, calls that meet do not differ", why=why, next=then)
     if got == "crossed groups" and len(set(_waited_groups(case))) == 1:
         why = f"{why}, but all waiting ranks wait in the same group"
-        return Wrong("a circle needs two groups", why=why, next="which rank is missing from that group's call?")
+        return Wrong(
+            "ranks can wait in a circle only across two groups",
+            why=why,
+            next="which rank is missing from that group's call?",
+        )
     if got == "crossed groups":
-        then = "follow which rank waits for which: do you reach one that does not wait?"
+        then = "go from a waiting rank to a rank that it waits for, and so on: do you reach a rank that does not wait?"
         return Wrong("ranks wait in two groups, but not in a circle", why=why, next=then)
     what, then = WORDS[want]
     return Wrong(what, why=why, next=then)

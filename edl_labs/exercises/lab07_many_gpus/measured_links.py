@@ -59,7 +59,7 @@ def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
     slope = _slope([math.log(size) for size in sizes], [math.log(took) for took in took_s])
     if any(close(rate, one) for one in (slope, 1 / slope, math.exp(slope))):
         why = f"your rate, {rate:.4g}, follows from the slope of log time over log size, which has no unit"
-        then = "fit a line to the times themselves: alpha + n / rate is a line in n, not in its logarithm"
+        then = "fit a line to the times themselves: alpha + n / rate is a line in n, not in log n"
         return Wrong("your line is fitted to logarithms", why=why, next=then)
     if rate and close(1 / rate, right, rtol=_RATE_WITHIN):
         why = f"got {rate:.4g}"
@@ -69,7 +69,7 @@ def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
         then = "use the slope of the large messages: a small message's time is nearly all alpha"
         return Wrong("your rate is the mean of all messages' rates", why=why, next=then)
     if close(rate, case["sizes"][-1] / case["took_s"][-1]):
-        then = "its time still contains alpha: by what do the times of two large messages differ?"
+        then = "the largest message's time still contains alpha: by how much do the times of two large messages differ?"
         return Wrong("your rate is the largest message's size over its time", why=why, next=then)
     then = "look at the large messages: the more bytes a message has, the more its time depends on the rate"
     return Wrong("the rate is wrong", why=why, next=then)
@@ -83,12 +83,12 @@ def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
     if close(alpha_s, 1e6 * case["took_s"][0], rtol=_ALPHA_WITHIN):
         return Wrong("alpha is in microseconds", why=why, next="return seconds")
     if close(alpha_s, sum(case["took_s"]) / len(case["took_s"])):
-        then = "a large message's time depends almost only on its bytes: how long does one with hardly any bytes take?"
+        then = "a large message's time is nearly all for its bytes: how long does a message with hardly any bytes take?"
         return Wrong("your alpha is the mean of all times", why=why, next=then)
     if close(alpha_s, _plain_alpha_s(case["sizes"], case["took_s"]), rtol=1e-3):
         then = "the noise is a percentage of each time: which messages dominate a plain least-squares fit?"
         return Wrong("small messages hardly influence your fit", why=why, next=then)
-    then = "alpha is the time that is left when bytes take none: how long do the smallest messages take?"
+    then = "alpha is the part of the time that does not depend on the bytes: how long do the smallest messages take?"
     return Wrong("alpha is wrong", why=why, next=then)
 
 
@@ -106,15 +106,15 @@ def _slope(across: list[float], up: list[float]) -> float:
 
 def _half_symptom(case: Any, half: float, alpha_s: float, rate: float) -> Wrong:
     why, then = (
-        f"your half_bytes is {half:.4g} B, for an alpha of {seconds(alpha_s)} and a rate of {rate:.4g} B/s",
+        f"your `half_bytes` is {half:.4g} B, for an alpha of {seconds(alpha_s)} and a rate of {rate:.4g} B/s",
         "at a size of alpha x rate, the bytes take as long as alpha",
     )
     if close(half, alpha_s * rate / 2, rtol=1e-3):
         why += "; at alpha x rate / 2 a message gets only a third of the rate"
     if close(half, max(case["sizes"]) / 2):
-        return Wrong("your half_bytes is half of the largest size", why=why, next=then)
+        return Wrong("your `half_bytes` is half of the largest size", why=why, next=then)
     if half in case["sizes"]:
-        what = "your half_bytes is a size from the table, but half of the rate is reached between two rows"
+        what = "your `half_bytes` is a size from the table, but half of the rate is reached between two rows"
         return Wrong(what, why=why, next=f"compute it from your fit: {then}")
     return Wrong("half of the rate is reached at a different size", why=why, next=then)
 
@@ -124,19 +124,19 @@ def _judge_bus(case: Any, bus: float, right: float) -> None:
         return
     plain = case["sizes"][-1] / case["took_s"][-1]
     took = f"{byte_count(case['sizes'][-1])} in {seconds(case['took_s'][-1])} on {case['ranks']} ranks"
-    why = f"your function returned {bus:.4g} B/s for {took}"
+    why = f"bus_rate() returned {bus:.4g} B/s for {took}"
     if close(bus, plain):
         then = "in an all-reduce each rank sends more bytes than its buffer has: how many?"
         raise Wrong("your rate is that of the algorithm, not of the bus", why=why, next=then)
     if close(bus, right / 2):
-        then = "count both halves: adding up, and handing the sums on"
+        then = "count both halves: adding up the chunks, and passing on the sums"
         raise Wrong("only one half of the all-reduce is counted", why=why, next=then)
     ranks = case["ranks"]
     if close(bus, ranks * right):
         then = "count one link: it carries 2(P - 1)/P of the size"
         raise Wrong("your rate counts the bytes of all links together", why=why, next=then)
     if close(bus, plain * ranks / (2 * (ranks - 1))):
-        then = "multiply by it: a link carries more bytes than the buffer has"
+        then = "multiply by 2(P - 1)/P: a link carries more bytes than the buffer has"
         raise Wrong("the size is divided by 2(P - 1)/P", why=why, next=then)
     then = "count 2(P - 1) chunks, each 1/P of the size"
     raise Wrong("the number of bytes on the bus is wrong", why=why, next=then)

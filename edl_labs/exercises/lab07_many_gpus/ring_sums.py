@@ -155,7 +155,9 @@ def _is_sum(part: ClusterPart, every: dict[int, float]) -> bool:
 
 
 def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) -> Wrong:
-    why, ranks, found = f"rank {rank} ends with {str(part)[:150]}", case["ranks"], part.ranks
+    ranks, found = case["ranks"], part.ranks
+    place, _, terms = str(part)[:150].partition(" ")
+    why = f"at the end, buffer{place} on rank {rank} is the sum of: {terms}"
     if any(term.rank < 0 for term in part.terms):
         return Wrong("the sum contains elements that were never written", why=why, next="receive before you add")
     if any(term.offset for term in part.terms):
@@ -174,10 +176,10 @@ def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) ->
         return Wrong("elements at the end of the buffer are left out", why=why, next=then)
     whole = [any(_is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(at, 0)) for at in range(ranks)]
     if all(len(one.terms) == 1 and set(one.ranks) == {at} for at in range(ranks) for one in run.contents(at, 0)):
-        then = "replace them with the sum, in place"
+        then = "replace these elements with the sum, in place"
         return Wrong("the buffer still contains only the rank's own elements", why=why, next=then)
     if all(whole):
-        then = "hand the finished chunks on in P - 1 more rounds"
+        then = "pass on the finished chunks in P - 1 more rounds"
         return Wrong("each rank has finished only a part of the sums", why=why, next=then)
     if not any(whole):
         added = sum(part[2] - part[1] for entry in _of(run, "add") for part in entry["writes"])
@@ -185,13 +187,15 @@ def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) ->
             then = "receive into separate memory, then add it to the rank's own part with dist.add"
             return Wrong("received data overwrites the rank's own part", why=f"{why}; nothing is added", next=then)
         if added >= (ranks - 1) * case["numel"]:
-            why = f"{why}; {added} elements were added in all, which is enough for every sum"
+            why = f"{why}; in all, {added} elements were added, which is enough for every sum"
             then = "begin the second half with the chunk that this rank has finished: to which one did it add last?"
             return Wrong("finished sums are overwritten with unfinished ones", why=why, next=then)
         return Wrong(
             "no chunk has visited every rank", why=why, next="how many ranks does a chunk still have to visit?"
         )
-    return Wrong("some ranks have the sum, but others do not", why=why, next="which rank hands it on to the others?")
+    return Wrong(
+        "some ranks have the sum, but others do not", why=why, next="which rank passes the sum on to the others?"
+    )
 
 
 def _of(run: ClusterReplay, op: str) -> list[Any]:
@@ -209,20 +213,20 @@ def _judge_links(case: Any, run: ClusterReplay) -> None:
     largest = max((sum(sizes) for sizes in parts), default=0) * _ITEM_BYTES[case["dtype"]]
     if largest <= chunk and len(parts) > 2 * (ranks - 1) * ranks and sent[0] == sent[-1]:
         why = f"a rank sends {len(parts) // ranks} chunks; in a ring it sends 2(P - 1) = {2 * (ranks - 1)}"
-        then = "count the rounds of each half: P - 1 to add up, and P - 1 to hand the finished chunks on"
+        then = "count the rounds of each half: P - 1 to add up, and P - 1 to pass on the finished chunks"
         raise Wrong("there are more rounds than a ring has", why=why, next=then)
     ring = f"in a ring it sends {byte_count(most)}"
     why = f"a rank sends {byte_count(sent[-1])} for a buffer of {byte_count(whole)}; {ring}"
     if sent[0] < sent[-1] and sent[-1] >= (ranks - 1) * whole > 2 * whole:
         then = "let every rank add up one chunk, as in a ring: then all links are busy all the time"
-        raise Wrong("one rank does the work of all", why=f"{why}, as does every other rank", next=then)
+        raise Wrong("one rank does the work of all ranks", why=f"{why}, as does every other rank", next=then)
     all_sends_s = sum(sent) / case["byte_per_s"]
     if sent[0] < sent[-1] and run.makespan_s < 0.9 * all_sends_s:
         why = f"{why}; the rank that sends the least sends {byte_count(sent[0])}"
         then = "let every rank send one chunk in every round"
         raise Wrong("some ranks send more bytes than in a ring", why=why, next=then)
     if sent[0] < sent[-1]:
-        then = "cut it into chunks, and let every rank begin with a different one"
+        then = "cut the buffer into chunks, and let every rank begin with a different chunk"
         raise Wrong("the buffer goes from rank to rank, one link at a time", why=why, next=then)
     if largest > chunk:
         then = "send one P-th of the buffer per round, 2(P - 1) times"

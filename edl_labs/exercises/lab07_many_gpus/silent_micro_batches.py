@@ -93,7 +93,9 @@ class NoSync(Exercise):
         count, window = len(case["tokens"][0]), case["window"]
         if len({json.dumps([one[:2] for one in log]) for log in logs}) > 1 or len(logs) != len(case["tokens"]):
             then = "make the same calls on every rank: do not let an `if` depend on the number of tokens"
-            raise Wrong("the ranks make different calls", why="a rank would wait forever", next=then)
+            raise Wrong(
+                "the ranks make different calls", why="with different calls, a rank would wait forever", next=then
+            )
         _judge_calls(logs[0], count, window)
         done = 0
         for found in _steps(logs):
@@ -153,13 +155,15 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
         inside += (one[0] == "enter") - (one[0] == "exit")
         silent_backward = silent_backward or (one[0] == "backward" and inside > 0 and one[1] in sent)
     if silent_backward:
-        then = "run the forward pass inside as well: that is where DDP decides whether to send"
+        then = (
+            "run the forward pass inside no_sync() as well: DDP decides in the forward pass whether to send gradients"
+        )
         raise Wrong("a micro-batch runs only its backward pass inside no_sync()", why=why, next=then)
     if len(sent) > steps:
         then = "send only once before each step: no other rank needs the gradients earlier"
         raise Wrong("micro-batches send gradients needlessly", why=why, next=then)
     if sent == ends[:-1] and count % window:
-        why = f"{why}; nothing is sent in the last window (micro-batches: {count % window})"
+        why = f"{why}; nothing is sent in the last window, which has {counted(count % window, 'micro-batch')}"
         then = "run the last micro-batch of the shorter last window outside no_sync() too"
         raise Wrong("the last step uses gradients that were not summed over the ranks", why=why, next=then)
     then = "run the last micro-batch of each window outside no_sync()"
@@ -193,7 +197,7 @@ def _steps(logs: list[Any]) -> Iterator[dict[tuple[int, int], float]]:
 def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> None:
     tokens, ranks = case["tokens"], range(len(case["tokens"]))
     if any(number not in part for _, number in found):
-        why = f"the step of micro-batches {list(part)} also contains others"
+        why = f"the step of micro-batches {list(part)} also contains gradients of others"
         then = "call ddp.zero_grad() before each window"
         raise Wrong("a step still contains gradients of another window", why=why, next=then)
     total = sum(tokens[rank][number] for rank in ranks for number in part)
@@ -214,11 +218,11 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
         raise Wrong("gradients are cleared within the window", why=why, next=then)
     if close(min(shares), max(shares)):
         why = f"{why}: the divisor is {total / shares[0]:.6g}, but the window has {total} tokens on all ranks"
-        then = "divide by the number of the window's tokens on all ranks"
+        then = "divide by the number of tokens that the window has on all ranks"
         raise Wrong("gradients are divided by the wrong number", why=why, next=then)
     rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
     if all(close(min(row), max(row)) for row in rows):
-        then = "divide by the tokens of all ranks: tokens_everywhere"
+        then = "divide by the number of tokens on all ranks, `tokens_everywhere`"
         raise Wrong("each rank divides by its own number of tokens", why=why, next=then)
     raise Wrong(
         "tokens of the same window have different weights", why=why, next="use one divisor for the whole window"

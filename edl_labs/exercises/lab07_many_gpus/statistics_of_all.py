@@ -109,10 +109,12 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
                 f"rank {rank} has {case['rows'][rank]} rows, but your function returned {len(mine) // case['channels']}"
             )
             raise Wrong(
-                "a rank has the wrong number of output rows", why=why, next="return only its own rows, normalised"
+                "a rank has the wrong number of output rows",
+                why=why,
+                next="return only the rank's own rows, normalised",
             )
         if odd := unreadable(mine, len(right)):
-            then = "does any rank have a single row? It has no unbiased variance: var(0) divides by zero there"
+            then = "does any rank have a single row? A single row has no unbiased variance: var(0) divides by zero"
             why = f"rank {rank}'s output (rows: {case['rows'][rank]}) {odd}"
             raise Wrong("an output is not a finite number", why=why, next=then)
     off = [distance(mine, right) for mine, right in zip(got["outputs"], want["outputs"], strict=True)]
@@ -121,7 +123,7 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
     rank = off.index(max(off))
     why = f"rank {rank}'s output has a relative error of {off[rank]:.2g}"
     if not any(got["forward"]):
-        then = "get the batch's mean and variance with one call of comm: its rows are spread over all ranks"
+        then = "get the batch's mean and variance with one call of comm: the batch's rows are spread over all ranks"
         raise Wrong("each rank normalises with only its own rows", why=f"{why}, and comm is never called", next=then)
     parts, before, _ = drawn_rows(case)
     told = slips.of_outputs(case, parts, got["outputs"], slips.fresh(case, before, want["running"][0]), _SAME)
@@ -133,8 +135,8 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
         )
         raise Wrong("rounding costs too many digits", why=f"{why}; the values are near {case['centre']:g}", next=then)
     then = (
-        "compare your mean and variance with those of torch.cat(all rows); sums can be added only if all ranks "
-        "shifted their values by the same number"
+        "compare your mean and variance with those of torch.cat(all rows). If you shift values before you sum them, "
+        "shift them by the same number on all ranks"
     )
     raise Wrong("rows are normalised with the wrong mean or variance", why=why, next=then)
 
@@ -148,8 +150,8 @@ def _judge_sums(got: Any) -> None:
     if max(got["sums_forward"]) > 1:
         why = f"the outputs are right, but a rank's forward pass calls all_reduce {max(got['sums_forward'])} times"
         then = (
-            "you do not need the overall mean first: a rank's variance around its own mean can be converted later; "
-            "send count, mean and variance as one tensor"
+            "you do not need the overall mean first: send each rank's count, mean and variance as one tensor, and "
+            "convert the variances around the ranks' own means afterwards"
         )
         raise Wrong("all_reduce is called several times where one collective is enough", why=why, next=then)
 
@@ -183,7 +185,7 @@ def _judge_running(case: Any, got: Any, want: Any) -> None:
             why = f"the outputs are right, but rank {rank}'s {_WORDS[at]} has a relative error of {off:.2g}"
             what, then = told or (
                 f"the {_WORDS[at]} is updated to a wrong value",
-                "add (1 - momentum) times the old value and momentum times that of the whole batch",
+                "add (1 - momentum) times the old value and momentum times the value of the whole batch",
             )
             raise Wrong(what, why=why, next=then)
 
@@ -207,5 +209,8 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
                 "each rank's backward pass uses only its own rows",
                 "get the sums over all ranks' rows with one call of comm: every row affects the mean",
             )
-        what, then = told or ("the gradient of x is not that of the whole batch", "test it with a single rank first")
+        what, then = told or (
+            "the gradient of x is not that of the whole batch",
+            "test your backward pass with a single rank first",
+        )
         raise Wrong(what, why=why, next=then)

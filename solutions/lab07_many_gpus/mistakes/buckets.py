@@ -92,7 +92,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="one_bucket"
-# told: a single bucket is complete only when no backward kernel is left to hide it
+# told: a single bucket is complete only when no backward kernel is left to hide its sum
 def plan_buckets(layers, link):
     """All gradients together."""
     return [list(reversed(range(len(layers))))]

@@ -127,7 +127,7 @@ price = _every_round_crosses(price)
 
 
 # %% mistake="fewest_rounds"
-# told: the fewest rounds are not always the fastest
+# told: the algorithm with the fewest rounds is not always the fastest
 def pick(job):
     """The least price of an empty message."""
     empty = {**job, "message_bytes": 0}

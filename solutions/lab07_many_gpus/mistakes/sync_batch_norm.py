@@ -7,7 +7,7 @@ return scale * (gradient + sums[0] + y * sums[1])
 
 
 # %% mistake="divides_by_own_rows"
-# told: a rank divides by its own rows
+# told: a rank divides by its own number of rows
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -136,7 +136,7 @@ sums = torch.stack([gradient.sum(0), (gradient * y).sum(0)]) / total
 
 
 # %% mistake="ranks_weigh_the_same"
-# told: every rank has the same weight, whatever its rows
+# told: every rank has the same weight, however many rows it has
 # %% replace
 mean = (counts * means).sum(0) / total
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total

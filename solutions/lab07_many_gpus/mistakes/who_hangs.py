@@ -131,7 +131,7 @@ who_hangs = _ended_is_lost(who_hangs)
 
 
 # %% mistake="groups_are_one"
-# told: in this case, no calls that meet differ
+# told: in this case, calls that meet do not differ
 from functools import wraps
 
 
