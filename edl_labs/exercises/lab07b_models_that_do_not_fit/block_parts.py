@@ -52,7 +52,7 @@ def judge_parts(case: Any, got: Any, phase: str) -> None:
             what = "of the output" if phase == "forward" else "of the input's gradient"
             why = f"the results are right, but rank {rank}'s tensor in the {phase} all-reduce has a relative error "
             why += f"of {off:.2g}"
-            then = f"pass comm.all_reduce the part {what} that comes from the rank's own shard"
+            then = f"pass to comm.all_reduce only the part {what} that comes from the rank's own shard"
             raise Wrong(f"a rank contributes something other than its part {what}", why=why, next=then)
 
 

@@ -104,17 +104,17 @@ class LayoutOfAJob(Exercise):
         every = list(every_layout(case))
         if chosen not in every:
             then = "return one of every_layout(job)"
-            raise Wrong("the result is not a layout of this job", why=f"place returned {_named(chosen)}", next=then)
+            raise Wrong("the result is not a layout of this job", why=f"place() returned {_named(chosen)}", next=then)
         held = want["bytes"][every.index(chosen)]
         if held > case["memory_bytes"]:
-            why = f"{_named(chosen)} needs {byte_count(held)}, and a GPU has {byte_count(case['memory_bytes'])}"
+            why = f"{_named(chosen)} needs {byte_count(held)}, but a GPU has {byte_count(case['memory_bytes'])}"
             then = "leave out layouts that need more than memory_bytes"
             raise Wrong("the chosen layout does not fit", why=why, next=then)
         rates = useful_rates(case, want)
         best = max(rate for rate, held in zip(rates, want["bytes"], strict=True) if held <= case["memory_bytes"])
         if rates[every.index(chosen)] < WITHIN * best:
             share = f"{rates[every.index(chosen)] / best:.0%}"
-            why = f"{_named(chosen)} trains {share} of the best one's useful sequences per second"
+            why = f"{_named(chosen)} trains {share} of the best layout's useful sequences per second"
             then = "compute the useful sequences per second of each layout that fits, and compare"
             raise Wrong("another layout that fits trains faster", why=why, next=then)
 
@@ -141,8 +141,8 @@ class LayoutOfAJob(Exercise):
 
 
 _NEXT = {
-    "state": "count 16 bytes per parameter of this GPU's part: which of them does the stage divide by dp?",
-    "activations": "how many micro-batches are in flight, with how many blocks each?",
+    "state": "count 16 bytes per parameter of this GPU's part: which of these bytes does the ZeRO stage divide by dp?",
+    "activations": "how many micro-batches are in flight, and how many blocks keep activations for each of them?",
     "computing": "count one slot for each micro-batch, and add the slots of the bubble",
     "reading": "use the smaller of the two rates, and only this GPU's part of the product",
     "split sums": "how many all-reduces are there, of how many bytes, and over which links?",
@@ -156,9 +156,9 @@ _NEXT = {
 def _together(layout: Any, *, less: bool) -> str:
     """What to look at where parts alone are right: they were asked with one stage, or without replicas."""
     if layout["pp"] > 1 and layout["zero"] == 3 and layout["dp"] > 1 and less:
-        return "let only the computation in micro_batches slots hide data sums: the bubble hides nothing"
+        return "let only the computation of `micro_batches` slots hide data sums: the bubble hides nothing"
     if layout["pp"] > 1 and layout["tp"] > 1 and not less:
-        return "count sums only for a stage's own blocks / pp blocks: with a single stage, your sums are right"
+        return "count only the sums of a stage's own `blocks / pp` blocks: with a single stage, your sums are right"
     return "which part hides which, and how often does each occur in a step?"
 
 

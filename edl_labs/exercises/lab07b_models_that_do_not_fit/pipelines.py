@@ -85,7 +85,7 @@ class Pipeline(Exercise):
         for case, mine, right in zip(cases, got, want, strict=True):
             self.compare(case, {**mine, "idle_s": right["idle_s"]}, right)  # an order that is wrong comes first
         return _shrunk(
-            "in all cases of 1f1b, you return the same share of a stage's idle time; for other schedules, all of it"
+            "in all cases of 1f1b, you return the same fraction of the idle time; for others, you return all of it"
         )
 
     def format_case(self, case: Any) -> str:
@@ -143,7 +143,7 @@ def _judge_whole(case: Any, run: ClusterReplay) -> None:
         missing = sorted(wanted - passes)
         if missing:
             then = "run one forward and one backward pass of every micro-batch on every stage"
-            raise Wrong("the step is incomplete", why=f"{missing[0]} never ran", next=then)
+            raise Wrong("the step is incomplete", why=f"{missing[0]} never runs", next=then)
 
 
 def _judge_passes(case: Any, run: ClusterReplay) -> None:
@@ -154,7 +154,9 @@ def _judge_passes(case: Any, run: ClusterReplay) -> None:
         wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
         if len(passes) > len(wanted) or sum(entry["op"] == "launch" for entry in program) > len(wanted):
             why = f"stage {stage} runs more than {len(wanted)} passes"
-            raise Wrong("a pass runs more than once", why=why, next="run each forward once and each backward once")
+            raise Wrong(
+                "a pass runs more than once", why=why, next="run each forward pass once and each backward pass once"
+            )
         _judge_forgery(case, stage, program, run)
         for name, entry in passes.items():
             _judge_reads(case, stage, name, entry, run)
@@ -277,14 +279,14 @@ def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
 
 
 def _shrunk(why: str) -> Wrong:
-    then = "both schedules fill and drain in the same way: what does 1F1B reduce instead?"
+    then = "GPipe and 1F1B fill and drain in the same way: what does 1F1B reduce instead?"
     return Wrong("1F1B does not shrink the bubble", why=why, next=then)
 
 
 def _idle_symptom(case: Any, said: float) -> Wrong:
     stages, micro, pair_s = case["stages"], case["micro"], case["forward_s"] + case["backward_s"]
     right_s = (stages - 1) * pair_s / case["chunks"]
-    why = f"for {case['schedule']} with {stages} stages and {micro} micro-batches, your function returned {said:.4g}"
+    why = f"for {case['schedule']} with {stages} stages and {micro} micro-batches, idle_seconds() returned {said:.4g}"
     if math.isclose(said, (stages - 1) * case["forward_s"] / case["chunks"], rel_tol=_SAME):
         return Wrong(
             "the time in which the pipeline drains is missing",
@@ -292,7 +294,9 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
             next="count both: filling takes p - 1 forward passes, draining takes p - 1 backward passes",
         )
     if math.isclose(said, (stages - 1) / (micro + stages - 1) * micro * pair_s / case["chunks"], rel_tol=_SAME):
-        then = "use the whole step, which includes the bubble: m + p - 1 forward and backward passes, not m"
+        then = (
+            "use the length of the whole step, which includes the bubble: m + p - 1 forward and backward passes, not m"
+        )
         return Wrong("the bubble's share is applied to the work, not to the whole step", why=why, next=then)
     if math.isclose(said, right_s * stages, rel_tol=_SAME):
         then = "count the idle time of a single stage: p - 1 forward and p - 1 backward passes"
@@ -305,9 +309,9 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
         return _shrunk(why)
     if case["schedule"] == "interleaved" and math.isclose(said, right_s * case["chunks"], rel_tol=_SAME):
         then = "with v chunks per stage, after what part of a pass does a micro-batch reach the last stage?"
-        return Wrong("the result misses that interleaved chunks shrink the bubble", why=why, next=then)
+        return Wrong("the result ignores that interleaved chunks shrink the bubble", why=why, next=then)
     if math.isclose(said, (stages - 1) / (micro + stages - 1), rel_tol=_SAME):
-        then = "return seconds: of which time is it a share?"
+        then = "return seconds: of which time is your result a share?"
         return Wrong("the result is a share of the step, not a time", why=why, next=then)
     if math.isclose(said, stages * pair_s / case["chunks"], rel_tol=_SAME):
         return Wrong(

@@ -118,7 +118,7 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
         raise Wrong(
             "layers run in an impossible order",
             why=why,
-            next="run forward from the first layer, backward from the last",
+            next="run forward passes from the first layer on, backward passes from the last",
         )
     calls = _named(program, "launch", "reduce_scatter")
     for i in range(count):
@@ -129,7 +129,7 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
             why = f"the gradients are not summed for {which}"
             raise Wrong("a shard is updated without a sum over the ranks", why=why, next=then)
         if calls.index(f"launch update {i}") < calls.index(f"reduce_scatter gradients {i}"):
-            why = f"update {i} is issued before its sum"
+            why = f"update {i} is issued before the sum of layer {i}"
             raise Wrong(
                 "a shard is updated before its sum has arrived", why=why, next="start the sum, wait for it, then update"
             )
@@ -166,7 +166,7 @@ def _judge_contents(case: Any, run: ClusterReplay) -> None:
                 sources = sorted(term.source for term in part.terms if term.count == 1)
                 starts = sorted(f"backward {i}(batch of rank {one}" for one in ranks)
                 if len(sources) != len(starts) or not all(map(str.startswith, sources, starts)):
-                    why = f"rank {rank}'s gradients of layer {i} are {str(part)[:120]}"
+                    why = f"rank {rank}'s gradients of layer {i} contain only this sum: {str(part)[:120]}"
                     raise Wrong(
                         "a sum lacks some ranks' gradients", why=why, next="start the sum after the backward pass"
                     )
@@ -242,7 +242,7 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
         return Wrong("gradients are freed too late", why=why, next=then)
     if weights > 2:
         return Wrong("too many layers are gathered ahead", why=why, next="gather only one layer ahead")
-    return Wrong("weights are freed too late", why=why, next="free them before the next ones are gathered")
+    return Wrong("weights are freed too late", why=why, next="free a layer's weights before you gather the next layer")
 
 
 def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:

@@ -13,6 +13,7 @@ from edl_labs.exercises.lab07b_models_that_do_not_fit.block_parts import AXES, B
 from edl_labs.exercises.lab07b_models_that_do_not_fit.split_programs import judge_programs, recorded_ranks
 from edl_labs.exercises.plain_then_record import plain_before_record
 from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
+from edl_labs.units import counted
 
 _FEATURES = {"up_bias": "up", "down_bias": "down", "out_bias": "out"}  # a bias, and the matrix that it follows
 _LAST = {"mlp": "down", "attention": "out"}
@@ -98,7 +99,7 @@ class SplitABlock(Exercise):
         _judge_heads(case, got)
         if not all(got["attached"]):
             why = "all_reduce returns a new tensor, and autograd does not know how it was computed"
-            then = "call it in the forward of a torch.autograd.Function, and return the gradient in its backward"
+            then = "call it in `forward` of a torch.autograd.Function, and return the gradient from its `backward`"
             raise Wrong("no gradient passes through the sum", why=why, next=then)
         _judge_output(case, got, want)
         _judge_bias_values(case, got["biases"], want["biases"][0])
@@ -187,7 +188,7 @@ def _judge_record(case: Any, got: Any) -> None:
         or [bool(one) for one in got["biases"]] != held
         or (got["gradients"][bias] and len(got["gradients"][bias]) != sum(held))
     ):
-        why = f"there are {case['ranks']} ranks; the record has {', '.join(map(str, sorted(counts)))}"
+        why = f"there are {case['ranks']} ranks; the record has entries for {', '.join(map(str, sorted(counts)))}"
         raise Wrong("The record does not cover all ranks.", why=why, next="run the cell again, and check again")
 
 
@@ -204,19 +205,19 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
                 next="keep the block's names, with the rank's parts",
             )
     if any(shape[0] < width for shape in shapes[first]):
-        why = f"{first} of {width} x {inner} is cut into {shapes[first]}"
+        why = f"`{first}` of {width} x {inner} is cut into the shapes {shapes[first]}"
         then = "with which cut does every rank have complete sums before the nonlinearity?"
         raise Wrong("the first matrix is cut by rows", why=why, next=then)
     if all(shape[1] == inner for shape in shapes[first]):
-        why = f"each of the {ranks} ranks has all of {first}"
+        why = f"each of the {ranks} ranks has all columns of `{first}`"
         raise Wrong("every rank holds the whole block", why=why, next="keep only the rank's own columns")
     if any(shape[1] < width for shape in shapes[last]):
-        why = f"{last} of {inner} x {width} is cut into {shapes[last]}"
+        why = f"`{last}` of {inner} x {width} is cut into the shapes {shapes[last]}"
         then = "the inputs of this matrix are on different ranks: which of its rows does each rank need?"
         raise Wrong("the second matrix is cut by columns", why=why, next=then)
     for name in ("up", "query", "key", "value"):
         if name in shapes and sum(shape[1] for shape in shapes[name]) != inner:
-            why = f"{name} of {inner} columns is cut into {[shape[1] for shape in shapes[name]]}"
+            why = f"`{name}` of {inner} columns is cut into parts of {[shape[1] for shape in shapes[name]]}"
             raise Wrong("some columns are missing or present twice", why=why, next="check where each rank's part ends")
     if case["kind"] == "attention":
         size = width // case["heads"]
@@ -248,11 +249,11 @@ def _judge_biases(case: Any, shapes: Any) -> None:
         off = [(bias, whole) for bias, whole in pairs if bias != whole[1:]]
         if not off:
             continue
-        why = f"a rank has {name} of shape {off[0][0]} and {matrix} of shape {off[0][1]}"
+        why = f"a rank has `{name}` of shape {off[0][0]} and `{matrix}` of shape {off[0][1]}"
         if name == "up_bias":
-            then = "put each element of this bias on the rank that has its column of up"
+            then = "put each element of this bias on the rank that has the same column of `up`"
             raise Wrong("the bias of the hidden channels is not cut like their columns", why=why, next=then)
-        then = f"leave this bias whole: {matrix} is cut by rows, so every rank's part has all columns"
+        then = f"leave this bias whole: `{matrix}` is cut by rows, so every rank's part has all columns"
         raise Wrong("the bias of the output is cut, although every rank has all output channels", why=why, next=then)
 
 
@@ -261,7 +262,7 @@ def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
     for rank, mine in enumerate(biases):
         if not mine or distance(mine, right) <= SAME:
             continue
-        why = f"the outputs are right, but {name} begins with {mine[0]:.6g} on rank {rank}, not {right[0]:.6g}"
+        why = f"the outputs are right, but `{name}` begins with {mine[0]:.6g} on rank {rank}, not {right[0]:.6g}"
         then = "keep the output's bias whole on every rank, and add it once, after the sum"
         if distance([case["ranks"] * value for value in mine], right) <= SAME:
             raise Wrong("the output's bias is divided among the ranks", why=why, next=then)
@@ -297,7 +298,7 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
             raise Wrong(
                 "the output's values are not all finite",
                 why=f"rank {rank}'s output {told}",
-                next="run it with one rank",
+                next="run your forward pass with one rank",
             )
         if distance(mine, right) <= SAME:
             continue
@@ -312,12 +313,14 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
             (1 / case["ranks"], "only a share of the output's bias is added"),
         ):
             if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= SAME:
-                raise Wrong(what, why=f"{why}: it contains the bias {times:g} times", next="add it once, after the sum")
+                raise Wrong(
+                    what, why=f"{why}; it contains the bias {times:g} times", next="add the bias once, after the sum"
+                )
         if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= SAME:
             raise Wrong("the ranks' parts are averaged", why=why, next="add the parts instead")
         if any(distance(other, mine) > SAME for other in got["outputs"]):
             times = max(_counts(got, "forward"))
-            why = f"all_reduce was called {times} times forward, but the outputs still differ between ranks"
+            why = f"the forward pass makes {counted(times, 'all-reduce')}, but the outputs still differ between ranks"
             then = "sum only the parts of the output: x is already complete on every rank"
             raise Wrong("something other than the parts of the output is summed", why=why, next=then)
         if max(_counts(got, "forward")) > 1:
@@ -326,9 +329,7 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
             raise Wrong("values that are not parts of a sum are added together", why=why, next=then)
         if case["kind"] == "attention":
             then = "the width of a head is the same on every rank: which number is under the square root?"
-            raise Wrong(
-                "the heads compute something different from what they compute in the whole block", why=why, next=then
-            )
+            raise Wrong("the heads do not compute what they compute in the whole block", why=why, next=then)
         then = "compare one token's output with one rank and with two: which term differs?"
         raise Wrong("the output is not that of the whole block", why=why, next=then)
 
@@ -340,7 +341,7 @@ def _judge_places(gradients: Any, want: Any) -> None:
             continue
         for part, row in zip(gradients[name], want[name], strict=False):
             if len(gradients[name]) == 1 and distance(sorted(part), sorted(row)) <= SAME < distance(part, row):
-                why = f"the gradients of {name} are those of the whole block, in a different order"
+                why = f"the gradients of `{name}` are those of the whole block, in a different order"
                 then = "give each rank neighbouring columns or heads, in the order of the ranks: compare with the block"
                 raise Wrong("a rank has columns that are not its own", why=why, next=then)
 
@@ -350,7 +351,7 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     last = _LAST[case["kind"]]
     mine = got["gradients"][last][0] if got["gradients"][last] else []
     if distance(mine, [ranks * value for value in want["gradients"][last][0]]) <= SAME:
-        why = f"the gradient of {last} is {ranks} times what it should be"
+        why = f"the gradient of `{last}` is {ranks} times what it should be"
         then = "every rank already has the whole gradient of the output: what must the sum's backward pass still do?"
         raise Wrong("the gradient of the sum is summed again", why=why, next=then)
     for rank, found in enumerate(got["input_gradients"]):
@@ -365,12 +366,14 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
         if not any(_counts(got, "backward")):
             then = "sum the gradient of x over the ranks, since x goes into every rank's part"
             raise Wrong("each rank has only its own part of the input's gradient", why=why, next=then)
-        raise Wrong("the input's gradient is wrong", why=why, next="sum it once, where x enters the rank's part")
+        raise Wrong(
+            "the input's gradient is wrong", why=why, next="sum this gradient once, where x enters the rank's part"
+        )
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
         for row in rows if name in AXES else rows[:1]:
             if not parts or any(distance(part, row) > SAME for part in parts):
-                why = f"taken together, the ranks' gradients of {name} are not that of the whole block"
+                why = f"taken together, the ranks' gradients of `{name}` are not that of the whole block"
                 raise Wrong(
                     "a weight's gradient is wrong", why=why, next="which operations lead from the loss to this weight?"
                 )

@@ -82,7 +82,7 @@ def judge_programs(case: Any, got: Any, want: Any) -> None:
     programs = got["programs"]
     if len(programs) != case["ranks"] or str(programs[0]).startswith(_UNRECORDED):
         why = str(programs[0]).removeprefix(_UNRECORDED) if programs else "there is no record of the ranks"
-        then = "on each rank, pass only one tensor forward and one backward to comm.all_reduce"
+        then = "on each rank, pass to comm.all_reduce only one tensor in the forward pass and one in the backward pass"
         if why.startswith("ProgramError"):
             then = "use PyTorch's own functions for products and sums, and to select elements"
         raise Wrong("your ranks' programs cannot be recorded", why=why, next=then)
@@ -96,7 +96,7 @@ def judge_programs(case: Any, got: Any, want: Any) -> None:
             if name in ("output", "x") or got["shapes"][name][rank]:
                 off = distance(listed(found.get(name)), listed(wanted))
                 if off > SAME:
-                    what = "output" if name == "output" else f"gradient of {name}"
+                    what = "output" if name == "output" else f"gradient of `{name}`"
                     why = "the ranks were recorded, and their records were replayed on different values, with one sum "
                     why += f"forward and one backward: rank {rank}'s {what} has a relative error of {off:.2g}"
                     then = "use only the rank's shard, x, and the results of comm.all_reduce"

@@ -44,7 +44,8 @@ class Zero(Exercise):
                     if not close(found, right):
                         raise _symptom(case, name, stage, part, found, right)
                 if not close(got["bytes"][name][stage], want["bytes"][name][stage]):
-                    why = f"in stage {stage}, got {got['bytes'][name][stage]:g} B {name}; each part on its own is right"
+                    mine = f"a GPU {_SAYS[name]} {got['bytes'][name][stage]:g} B"
+                    why = f"in your answer for stage {stage}, {mine}; each part on its own is right"
                     raise Wrong(
                         "the parts of a stage are not added up", why=why, next="add weights, gradients and optimizer"
                     )
@@ -71,7 +72,7 @@ _NAMES = {"weights": "weights", "gradients": "gradients", "optimizer": "optimize
 def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any) -> Wrong:
     layers = case["recipe"]["layers"]
     why = (
-        f"in stage {stage} on {case['ranks']} ranks, a GPU in your answer {_SAYS[name]} the {_NAMES[part]} of "
+        f"in your answer for stage {stage} on {case['ranks']} ranks, a GPU {_SAYS[name]} the {_NAMES[part]} of "
         f"{found:,.12g} parameters; the model has {sum(layers):,}, of which "
         f"{sum(layers[case['recipe']['frozen'] :]):,} are trained"
     )
@@ -84,9 +85,9 @@ def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any
     if not right:
         never = "which no stage sends" if part == "optimizer" else "which this stage does not send"
         what = f"you send the {_NAMES[part]}, {never}"
-        return Wrong(what, why=why, next="which part does every GPU lack except the one that holds it?")
+        return Wrong(what, why=why, next="which part does one GPU hold that the other GPUs need?")
     if not found:
-        then = "after the update, or before a pass: which GPUs hold full tensors, and which need them?"
+        then = "which GPUs hold full tensors after the update or before a pass, and which GPUs need them?"
         return Wrong(f"you do not send the {_NAMES[part]}, but this stage must", why=why, next=then)
-    then = "count ranks - 1 shards each time: how often in a step is this part sent, and of which layers?"
+    then = "count ranks - 1 shards each time: how often is this part sent in a step, and for which layers?"
     return Wrong(f"a stage sends the wrong number of bytes of its {_NAMES[part]}", why=why, next=then)

@@ -10,8 +10,8 @@ if layout["recompute"]:
 
 # %% mistake="layout_all_hides"
 # told: data sums never add time to a step
-# why: the part that computing does not hide is left out
-# next: how much longer than the computing that hides them do they take?
+# why: the part of the data sums that computing does not hide is left out
+# next: how much longer do data sums take than the computing that hides them?
 # %% replace
 times, beside = 2, 1
 if layout["zero"] == 3:
@@ -55,7 +55,7 @@ sums = sums * 6 / 4
 
 # %% mistake="layout_dp_alone"
 # told: the links of the replicas depend only on dp
-# why: the replicas of split blocks are further apart
+# why: with split blocks, the replicas are further apart
 # next: use the span of a group of replicas, which is tp * dp GPUs
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
@@ -65,7 +65,7 @@ data_s = sent_s(dp, times * (dp - 1), 2 * own / dp)
 
 # %% mistake="layout_four_sums"
 # told: recomputation adds no sums of split blocks
-# why: 4 sums are counted with recomputation, too
+# why: only 4 sums of a block are counted even with recomputation
 # next: add the sums of the forward pass that runs again
 # %% replace
 computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
@@ -126,7 +126,7 @@ return layout["micro_batches"] * slot_s + left_s
 # %% mistake="layout_no_inputs"
 # told: recomputation keeps no inputs of blocks
 # why: only one block's activations are counted
-# next: from what would a block be computed again?
+# next: from which values is a block computed again?
 # %% replace
 kept = 2 * inputs * blocks + 34 * inputs / tp
 # %% by
@@ -135,7 +135,7 @@ kept = 34 * inputs / tp
 
 # %% mistake="layout_no_memory"
 # told: the choice ignores the memory
-# why: it is always the fastest of all layouts, although it does not fit
+# why: you always choose the fastest of all layouts, although it does not fit
 # next: leave out layouts that need more than memory_bytes
 # %% replace
 room = job["memory_bytes"]
@@ -157,8 +157,8 @@ kept = 2 * inputs * blocks
 
 # %% mistake="layout_nothing_hides"
 # told: computing hides no part of the data sums
-# why: all of their seconds are added to the step
-# next: which part of them is left after the overlap?
+# why: all seconds of the data sums are added to the step
+# next: which part of the data sums is left after the overlap?
 # %% replace
 times, beside = 2, 1
 # %% by
@@ -176,7 +176,7 @@ left_s = data_s
 # %% mistake="layout_one_in_flight"
 # told: only one micro-batch is in flight in the pipeline
 # why: the activations of a single micro-batch are counted
-# next: how many has the first stage passed on when the first gradient comes back?
+# next: how many micro-batches has the first stage passed on when the first gradient comes back?
 # %% replace
 blocks = job["blocks"] / pp * min(pp, layout["micro_batches"])
 # %% by
@@ -237,7 +237,7 @@ slot_s = computing_s + sums * sent_s(1, 2 * (tp - 1), 2 * t * h / tp)
 # %% mistake="layout_stages_inside"
 # told: messages between stages always use the links inside
 # why: a pipeline over several nodes sends over the slow links
-# next: use the span of the stages, which is all GPUs
+# next: use the span of the stages, which covers all GPUs
 # %% replace
 slot_s += sent_s(tp * dp * pp, 2, 2 * t * h)
 # %% by
@@ -318,7 +318,7 @@ reached = t * h * w / (t * h + h * w) * job["memory_byte_per_s"]
 
 # %% mistake="layout_latency_once"
 # told: α is paid once per sum instead of once per round
-# why: the α's do not grow with the number of rounds
+# why: the time for α does not grow with the number of rounds
 # next: count 2 (P - 1) rounds for a ring of P, each with its own α
 # %% replace
 slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
@@ -330,7 +330,7 @@ slot_s = computing_s + sums * sum_s
 
 # %% mistake="layout_shards_the_others"
 # told: stage 1 shards the wrong part of the state
-# why: it shards the 4 bytes of weights and gradients, and keeps the optimizer's 12 whole
+# why: your stage 1 shards the 4 bytes of weights and gradients, but keeps the optimizer's 12 bytes whole
 # next: shard only the optimizer's 12 bytes
 # %% replace
 state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp}

@@ -84,7 +84,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_frozen_gathered"
 # told: weights of frozen layers are gathered after the update
-# why: stages 1 and 2 send them, too
+# why: stages 1 and 2 send these weights, too
 # next: which weights does the update change?
 def sent_bytes(stage, ranks, recipe):
     """All weights."""
@@ -119,7 +119,7 @@ def held_bytes(stage, ranks, recipe):
 # %% mistake="zero_frozen_left_out"
 # told: weights of frozen layers are left out
 # why: only the weights of the trained layers are counted
-# next: count them too: the forward pass goes through these layers
+# next: count these weights too: the forward pass goes through frozen layers
 def held_bytes(stage, ranks, recipe):
     """What is trained."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -136,7 +136,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_frozen_updated"
 # told: frozen layers are counted as if they were trained
-# why: the held bytes include their gradients and their optimizer state
+# why: the held bytes include the frozen layers' gradients and optimizer state
 # next: what is kept of a layer that is not updated?
 def held_bytes(stage, ranks, recipe):
     """All layers alike."""
@@ -154,7 +154,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_frozen_whole"
 # told: weights of frozen layers are not sharded
-# why: stage 3 holds them whole
+# why: stage 3 holds these weights whole
 # next: shard all weights in stage 3, trained or not
 def held_bytes(stage, ranks, recipe):
     """What is trained is sharded."""
@@ -173,7 +173,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_gathers_once"
 # told: stage 3 gathers weights for only one micro-batch
-# why: the number of micro-batches makes no difference to the weights that it sends
+# why: the number of micro-batches makes no difference to the weights that stage 3 sends
 # next: where would whole weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Kept over the step."""
@@ -205,7 +205,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_gradients_in_stage_1"
 # told: stage 1 already shards gradients
-# why: a GPU holds only a shard of them in stage 1
+# why: a GPU holds only a shard of the gradients in stage 1
 # next: what does each stage shard in addition to the previous one?
 def held_bytes(stage, ranks, recipe):
     """The optimizer's, and what it reads."""
@@ -340,7 +340,7 @@ return -(-sum(layers) // ranks) if sharded else sum(layers)
 # %% mistake="zero_sends_as_plain"
 # told: every stage sends what plain data parallel training sends
 # why: stages 1 to 3 send as much as stage 0
-# next: how does a GPU get weights that it has not updated itself, or does not hold?
+# next: how does a GPU get the weights that it has not updated itself, or does not hold?
 def sent_bytes(stage, ranks, recipe):
     """2 Psi."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -367,7 +367,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_stage_2_sums_once"
 # told: stage 2 sends gradients only once per step
-# why: it has no full-size gradient buffer between micro-batches
+# why: a GPU in stage 2 has no full-size gradient buffer between micro-batches
 # next: where would full gradients be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Accumulated first in stage 2."""
@@ -470,7 +470,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_whole_weights"
 # told: stage 3 does not shard the weights
-# why: a GPU holds them whole in stage 3
+# why: a GPU holds the weights whole in stage 3
 # next: what does a GPU hold of a layer's weights between two passes?
 def held_bytes(stage, ranks, recipe):
     """Weights are needed."""
@@ -506,7 +506,7 @@ return (
 
 # %% mistake="zero_frozen_optimizer"
 # told: frozen layers are counted with optimizer state
-# why: these layers are never updated
+# why: frozen layers are never updated
 # next: leave out the optimizer state of frozen layers
 # %% replace
 return (
@@ -534,7 +534,7 @@ trained = recipe["layers"][: len(recipe["layers"]) - recipe["frozen"]]
 
 # %% mistake="zero_whole_padded"
 # told: parts that are not sharded are padded
-# why: they are counted as ranks times a shard
+# why: these parts are counted as ranks times a shard
 # next: count only the layers' own parameters where nothing is sharded
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
