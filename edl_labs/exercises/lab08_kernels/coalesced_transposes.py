@@ -123,7 +123,7 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
     place, source = f"dst[{x}, {y}]", found[bad[0]]
     why = (
         f"{place} is {_named(source, columns)}, but should be {_named(due[bad[0]], columns)}; in all, "
-        f"{counted(len(bad), 'element')} of dst are wrong"
+        f"dst has {counted(len(bad), 'wrong element')}"
     )
     if all(found[at] == ("dst", at) for at in bad):
         written = [divmod(at, rows) for at in set(range(len(found))) - set(bad)] or [(-1, -1)]
@@ -135,12 +135,10 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
         then = "do the last blocks and their last threads reach the last rows and columns?"
         raise Wrong("some elements of dst are never written", why=why, next=then)
     if source[0] == "nothing":
-        then = "which thread must have written that element of the tile?"
+        then = "which thread should have written that element of the tile?"
         raise Wrong("an element of shared memory is read before it is written", why=why, next=then)
     if _is_tile_kept(found, due, bad, columns):
-        then = (
-            "transpose both: the tile at (x, y) of src becomes the one at (y, x) of dst, and so do the elements in it"
-        )
+        then = "transpose both: the tile at (x, y) of src becomes the tile at (y, x) of dst, and so do its elements"
         raise Wrong("elements are transposed within their tiles, but the tiles are not", why=why, next=then)
     raise Wrong(
         "elements of dst come from the wrong positions in src", why=why, next="follow one element by hand, at an edge"
@@ -182,5 +180,5 @@ def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
         return Wrong("both reads of src and writes of dst are scattered", why=why, next=then)
     if reads:
         return Wrong("reads of src are scattered", why=why, next="let each warp read along a row of src")
-    then = "let each warp write along a row of dst, from the tile"
+    then = "let each warp read from the tile, and write along a row of dst"
     return Wrong("writes of dst are scattered", why=why, next=then)

@@ -40,7 +40,7 @@ class FirstLayers(Exercise):
             for layer, found, right in zip(case["layers"], got["alone"][part], want["alone"][part], strict=True):
                 if not close(found, right, atol=CLOSEST):
                     why = f"with {_a(layer)} as the only layer, {_apart(case, part, found, right)}"
-                    then = "check its row of the table, column by column"
+                    then = "check this layer's row of the table, column by column"
                     raise Wrong(f"a layer's {part} are wrong", why=why, next=then)
         for at, layer in enumerate(case["layers"]):
             for part in PARTS:
@@ -52,7 +52,7 @@ class FirstLayers(Exercise):
                     raise Wrong("a layer does not get the output shape of the previous layer", why=why, next=then)
         if not close(got["seconds"], want["seconds"]):
             why = f"got {got['seconds']:.4g} s, expected {want['seconds']:.4g} s; FLOP alone and bytes alone are right"
-            then = "use the longer of the two, layer by layer"
+            then = "use the longer of the two times, layer by layer"
             raise Wrong("the two times of a layer are combined wrongly", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:

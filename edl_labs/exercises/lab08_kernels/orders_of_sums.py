@@ -97,7 +97,11 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     if run.undefined and not run.races:
         what, place, thread = run.undefined[0]
         why = f"thread {thread} of a block reads element {place} of {what}"
-        raise Wrong("an element of shared memory is read before it is written", why=why, next="write all of it first")
+        raise Wrong(
+            "an element of shared memory is read before it is written",
+            why=why,
+            next="write every element before it is read",
+        )
     leaves = {leaf: times for leaf, times in run.leaves(origin).items() if leaf[0] == "values"}
     if not leaves:
         why = "no element of values has been added to out[0]"
@@ -107,11 +111,11 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     missing = [place for place in range(case["count"]) if ("values", place) not in leaves]
     if missing:
         why = f"values[{missing[0]}] is not in the sum; in all, {len(missing)} of {case['count']} are missing"
-        raise Wrong("some values are not in the sum", why=why, next="which thread adds the last ones?")
+        raise Wrong("some values are not in the sum", why=why, next="which thread adds the last values?")
     twice = [leaf[1] for leaf, times in leaves.items() if times != 1]
     if twice:
         why = f"the sum contains values[{twice[0]}] {leaves['values', twice[0]]} times"
-        raise Wrong("some values are in the sum more than once", why=why, next="which threads add that one?")
+        raise Wrong("some values are in the sum more than once", why=why, next="which threads add this value?")
     added = {leaf[1]: times for leaf, times in run.leaves(origin).items() if leaf[0] == "constant" and leaf[1] != 0.0}
     if added:
         number, times = next(iter(added.items()))
@@ -120,7 +124,7 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
         raise Wrong(what, why=why, next="with which value does each thread begin?")
     others = run.operations(origin) - {"+"}
     if others:
-        why = f"it contains the operation {min(others)}"
+        why = f"the result contains the operation {min(others)}"
         raise Wrong("the result does not come from additions only", why=why, next="only add the values")
 
 
@@ -134,7 +138,7 @@ def _judge_beginning(run: WarpReplay) -> None:
         atomic = any(one.op == "atomic_add" and one.array == array for one in run.requests)
         memory = "memory that was never initialized"
         what = f"atomics add to {memory}" if atomic else f"the sum includes {memory}"
-        raise Wrong(what, why=why, next="write to it first, or do not read it")
+        raise Wrong(what, why=why, next="write to this memory first, or do not read it")
 
 
 def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
@@ -145,7 +149,7 @@ def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
         if again.shape_of(again.origins("out")[0]) != first:
             adds = sum(one.op == "atomic_add" for one in run.requests)
             why = "when threads arrive in a different order, different sums are rounded"
-            why += f"; there are {counted(adds, 'request')} with atomic additions" if adds > 1 else ""
+            why += f"; the program makes {counted(adds, 'request')} with atomic additions" if adds > 1 else ""
             then = "let each block write its sum to its own element, and add these sums in an order that you choose"
             raise Wrong("the order of additions depends on the order of arrival", why=why, next=then)
 

@@ -7,6 +7,7 @@ from typing import Any
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.slip_digests import digest, named_slip
+from edl_labs.units import counted
 from edl_labs.virtual.warp import LANES
 
 
@@ -60,7 +61,7 @@ class WarpPaths(Exercise):
 def _issued_by(case: Any, first: int, stop: int) -> str:
     """What one warp issues, in words."""
     count = sum(case["lengths"][name] for name in {*case["paths"][first:stop]})
-    return f"threads {first} to {stop - 1} issue {count}"
+    return f"threads {first} to {stop - 1} issue {counted(count, 'instruction')}"
 
 
 def _mixed(case: Any, order: list[int]) -> list[int]:
@@ -86,7 +87,11 @@ def _unsorted(case: Any, order: list[int]) -> Wrong:
         return Wrong(
             "paths of the same length are treated as one path", why=f"{why}, all of the same length", next=then
         )
-    return Wrong("in your order, some warps still take several paths", why=why, next="bring equal paths together")
+    return Wrong(
+        "in your order, some warps still take several paths",
+        why=why,
+        next="put elements with equal paths next to each other",
+    )
 
 
 _ALL = "in all cases"
@@ -114,12 +119,12 @@ SAID: dict[str, tuple[str, str, str]] = {
     "by block": (
         "the paths of a whole block are counted for each warp",
         f"every warp issues all paths of its block {_ALL}",
-        "leave out the paths that none of the warp's threads takes",
+        "count only the paths that at least one of the warp's threads takes",
     ),
     "by list": (
         "the paths of the whole list are counted for each warp",
         f"every warp issues all paths of the list {_ALL}",
-        "leave out the paths that none of the warp's threads takes",
+        "count only the paths that at least one of the warp's threads takes",
     ),
     "half warps": (
         "warps are counted with 16 threads instead of 32",

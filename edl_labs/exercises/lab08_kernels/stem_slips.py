@@ -24,12 +24,12 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "outputs padded": (
         "output channels are rounded up as well as input channels",
-        f"a dense convolution's FLOP count both with padding {_ALL}",
+        f"a dense convolution's FLOP include the padding of both {_ALL}",
         "which channels does the text round up to a multiple?",
     ),
     "depthwise padded": (
         "channels of depth-wise convolutions are rounded up",
-        f"their FLOP count padded channels {_ALL}",
+        f"their FLOP include padded channels {_ALL}",
         "pad only dense convolutions, which run on tensor cores",
     ),
     "depthwise dense": (
@@ -44,17 +44,17 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "a pair once": (
         "a multiplication and an addition are counted as one operation",
-        f"each pair counts once {_ALL}",
+        f"each pair is counted once {_ALL}",
         "count 2 FLOP for each pair",
     ),
     "input pixels": (
         "FLOP are counted for input pixels instead of output pixels",
-        f"every pixel of the input counts {_ALL}",
+        f"every pixel of the input is counted {_ALL}",
         "count output elements: a stride skips pixels",
     ),
     "one side": (
-        "FLOP count only one side of the kernel",
-        f"they grow with one side instead of two {_ALL}",
+        "FLOP include only one side of the kernel",
+        f"FLOP grow with one side instead of two {_ALL}",
         "count kernel × kernel elements",
     ),
     "no weights": (
@@ -84,7 +84,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "at least the multiple": (
         "channels above the multiple are not rounded up",
-        f"a dense convolution's FLOP count its channels or the multiple, the larger of the two {_ALL}",
+        f"a dense convolution's FLOP use the larger of its channels and the multiple {_ALL}",
         "round every number of channels up: 33 channels in multiples of 32 are 64",
     ),
     "no input": (
@@ -109,7 +109,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "se once": (
         "squeeze-and-excitation reads its input only once",
-        f"one of its two reads is missing {_ALL}",
+        f"one of the two reads is missing {_ALL}",
         "what must be known before the first element can be scaled?",
     ),
     "se average alone": (
@@ -123,14 +123,14 @@ SAID: dict[str, tuple[str, str, str]] = {
         "count one read: a position's channels fit into registers",
     ),
     "norm one way": (
-        "layer normalization does not both read and write",
+        "layer normalization only reads, or only writes",
         f"its bytes are those of one tensor {_ALL}",
-        "count input and output",
+        "count both input and output",
     ),
     "unshuffle one way": (
-        "rearranging pixels does not both read and write",
+        "rearranging pixels only reads, or only writes",
         f"its bytes are those of one tensor {_ALL}",
-        "count input and output",
+        "count both input and output",
     ),
     "unshuffle a view": (
         "rearranging pixels moves no bytes",
@@ -155,17 +155,17 @@ SAID: dict[str, tuple[str, str, str]] = {
     "sides rounded down": (
         "the output sides of convolutions are rounded down",
         f"outputs are too small where the stride does not divide a side {_ALL}",
-        "if you take every second of 207 pixels, how many do you take?",
+        "if you take every second pixel of 207, how many do you take?",
     ),
     "sides of conv rounded down": (
         "the output sides of dense convolutions are rounded down",
         f"their outputs are too small where the stride does not divide a side {_ALL}",
-        "if you take every second of 207 pixels, how many do you take?",
+        "if you take every second pixel of 207, how many do you take?",
     ),
     "sides of depthwise rounded down": (
         "the output sides of depth-wise convolutions are rounded down",
         f"their outputs are too small where the stride does not divide a side {_ALL}",
-        "if you take every second of 207 pixels, how many do you take?",
+        "if you take every second pixel of 207, how many do you take?",
     ),
     "kernel of conv once": (
         "only one side of a dense convolution's kernel is counted",
@@ -184,7 +184,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     ),
     "multiple added": (
         "the multiple is added to the channels instead of rounding up",
-        f"a dense convolution's FLOP count input channels plus the multiple {_ALL}",
+        f"a dense convolution's FLOP use input channels plus the multiple {_ALL}",
         "round up to a multiple: 3 channels in multiples of 8 are 8",
     ),
 }

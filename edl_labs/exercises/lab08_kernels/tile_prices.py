@@ -20,7 +20,7 @@ PARTS: dict[str, tuple[dict[str, float], str]] = {
 }
 _NEXT = {
     "computing": "count blocks, then waves, each rounded up; then compute the time of one wave",
-    "adding up": "which bytes are written, read, and written again? With which split are there none?",
+    "adding up": "which bytes are written, read, and written again? With which split are there no such bytes?",
     "launching": "add one more launch, but only if there is a second kernel",
 }
 
@@ -52,7 +52,7 @@ class TileChoice(Exercise):
         self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
         chosen, every = tuple(got["chosen"]), choices(case)
         if _A_DICT in chosen:
-            why, then = "best_tile must name a tile by its number", "return (its number in chip['tiles'], split)"
+            why, then = "best_tile must name a tile by its number", "return (the tile's number in chip['tiles'], split)"
             raise Wrong("best_tile returns a tile's dict instead of its number", why=why, next=then)
         if chosen not in every:
             splits = f"splits {case['chip']['splits']}"
@@ -62,8 +62,10 @@ class TileChoice(Exercise):
         took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
             parts = counted(chosen[1], "part")
-            why = f"tile {chosen[0]} in {parts} takes {seconds(took)}, but {seconds(best)} is possible"
-            raise Wrong("another tile or split is faster", why=why, next="compute the time of each, and compare")
+            why = f"tile {chosen[0]} with sums in {parts} takes {seconds(took)}, but {seconds(best)} is possible"
+            raise Wrong(
+                "another tile or split is faster", why=why, next="compute the time of every tile and split, and compare"
+            )
 
     def _judge_prices(self, case: Any, got: list[Any], want: list[Any], what: str, part: str) -> None:
         for (tile, split), found, right in zip(choices(case), got, want, strict=True):

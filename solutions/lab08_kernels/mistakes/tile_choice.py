@@ -10,7 +10,7 @@ rate = chip["sm_flop_per_s"] / tile["per_sm"]
 
 # %% mistake="tiles_always_reduced"
 # told: the second kernel is counted even without a split
-# why: its bytes and its launch are added with one part, too
+# why: its bytes and its launch are added even if there is only one part
 # next: add nothing if there is only one part
 # %% replace
 if split > 1:
@@ -75,7 +75,7 @@ def best_tile(m, n, k, chip):
 # told: the bytes of the parts' sums are half of what they should be
 # like: tiles_parts_once
 # why: 4 bytes are counted for each sum instead of 8
-# next: which kernel writes them, which one reads them, and are they rounded yet?
+# next: which kernel writes these sums, which one reads them, and are they already rounded?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -95,7 +95,7 @@ flop = 2 * tile["m"] * tile["n"] * k / split
 # %% mistake="tiles_largest"
 # told: the largest tile is always chosen
 # why: the largest tile is not always the fastest
-# next: how full are its waves?
+# next: how full are the largest tile's waves?
 # %% replace
 tiles = range(len(chip["tiles"]))
 # %% by
@@ -105,7 +105,7 @@ tiles = [sizes.index(max(sizes))]
 
 # %% mistake="tiles_macs"
 # told: a multiplication and an addition are counted as one operation
-# why: each pair counts once
+# why: each pair is counted once
 # next: count 2 FLOP for each element of a tile and each step of k
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
@@ -125,7 +125,7 @@ return min(((tile, split) for tile in tiles for split in (1,)), key=took)
 
 # %% mistake="tiles_no_launch"
 # told: the second kernel's launch is left out
-# why: only its bytes are counted
+# why: only the second kernel's bytes are counted
 # next: add the price of a launch
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
@@ -166,7 +166,7 @@ waves = blocks / (chip["sm_count"] * tile["per_sm"])
 # %% mistake="tiles_parts_once"
 # told: the bytes of the parts' sums are half of what they should be
 # why: 4 bytes are counted for each sum instead of 8
-# next: which kernel writes them, which one reads them, and are they rounded yet?
+# next: which kernel writes these sums, which one reads them, and are they already rounded?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -195,7 +195,7 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 # %% mistake="tiles_split_by_place"
 # told: best_tile returns a split's position in the list instead of the split
-# why: it returned the position of the fastest split in chip['splits']
+# why: your function returned the position of the fastest split in chip['splits']
 # next: return (number of the tile, split)
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
@@ -246,7 +246,7 @@ def best_tile(m, n, k, chip):
 # %% mistake="tiles_without_per_sm"
 # told: per_sm is left out
 # why: every SM holds only one block
-# next: use it twice: it makes waves larger, and each block slower
+# next: use per_sm twice: it makes waves larger, and each block slower
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
 # %% by
@@ -357,7 +357,7 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 # %% mistake="tiles_efficiency_twice"
 # told: the efficiency of a tile is counted twice
-# why: its square is used
+# why: the square of the efficiency is used
 # next: multiply an SM's rate by the efficiency once
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
@@ -398,7 +398,7 @@ spent_s = max(spent_s, moved / chip["byte_per_s"] + chip["launch_s"])
 # %% mistake="tiles_smallest"
 # told: the smallest tile is always chosen
 # why: the smallest tile is not always the fastest
-# next: how much of the rate does it reach?
+# next: how much of the rate does the smallest tile reach?
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
