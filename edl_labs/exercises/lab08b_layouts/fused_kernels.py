@@ -132,7 +132,7 @@ _RULES = {
     ),
     "other loops": (
         "nodes of one kernel need different loops",
-        "compare their elements, and the rows of the reductions",
+        "compare the nodes' elements, and the rows of the reductions",
     ),
     "across a reduction": (
         "a kernel continues after a reduction whose row it cannot keep",
@@ -176,23 +176,23 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     if saving and not any(_are_neighbours(plan.graph, *pair) for pair in saving):
         return (
             "only kernels that are neighbours in the order of nodes are joined",
-            "try every pair: unrelated nodes may stand between two that belong together",
+            "try every pair: unrelated nodes may come between two that belong together",
         )
     if all(len(one.nodes) == 1 for one in plan.kernels):
         return (
             "every node still has its own kernel",
-            "which two kernels read the same tensor, or in which pair does one read the other's result?",
+            "which two kernels read the same tensor? Which kernel reads another kernel's result?",
         )
     needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
     if needed.moved_bytes < plan.moved_bytes:
         return (
             "results that are never read are written",
-            "write only results that another kernel, an output or saved needs",
+            "write only results that another kernel reads, or that are in the graph's outputs or saved",
         )
     if any(once.moved_bytes < needed.moved_bytes for once in _changed(needed, _without)):
         return (
             "computing a node again costs more than reading its result",
-            "compare reading all inputs of the node again with one write and one read of its result",
+            "compare the bytes: reading all inputs of the node again, or writing its result once and reading it once",
         )
     for one, other in saving:
         return _apart(plan, one, other)
@@ -201,7 +201,7 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     if any(copied.moved_bytes < needed.moved_bytes for copied in _changed(needed, _copied_nodes)):
         return (
             "it would be cheaper to compute a node again",
-            "compare writing and reading its result with computing it again in the kernel that reads it",
+            "compare the bytes: writing and reading its result, or computing it again in the kernel that needs it",
         )
     return "other kernels move fewer bytes", "which tensor is written and read most often between kernels?"
 
@@ -274,7 +274,7 @@ def _joined(plan: Partition, i: int, j: int) -> Partition:
 
 _LEFT_OUT = (
     "pointwise nodes after a contraction are left out of its kernel",
-    "add bias, activation or residual to it: they can use each tile of the product while it is on the chip",
+    "add bias, activation or residual to this kernel: they can use each tile of the product while it is on the chip",
 )
 
 
@@ -283,7 +283,7 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
     graph = plan.graph
     kinds = [{graph.by_name[name].kind for name in kernel.nodes} for kernel in (one, other)]
     if all("contraction" in kind for kind in kinds):
-        then = "join products of the same input, such as q, k and v: with their weights side by side, it is read once"
+        then = "join products of the same input, such as q, k and v: their weights can be side by side"
         return "contractions of the same input are in separate kernels", then
     if any("contraction" in kind for kind in kinds):
         return _LEFT_OUT
@@ -294,7 +294,10 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
         )
         return "rows of exactly longest_row elements are not kept on the chip", then
     if any("reduction" in kind for kind in kinds):
-        then = "join it with nodes of its loop: they may come before it, and after it if its row stays on the chip"
+        then = (
+            "join the reduction with nodes of its loop: they may come before the reduction, or after it if its row "
+            "stays on the chip"
+        )
         return "a reduction is separate from nodes with the same loop", then
     makes = {name for name in one.nodes for name in graph.by_name[name].makes}
     reads = {name for name in other.nodes for name in graph.by_name[name].reads}

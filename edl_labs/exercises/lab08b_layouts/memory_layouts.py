@@ -46,7 +46,7 @@ class Strides(Exercise):
         # Whole shapes first: who has a stride wrong need not think of dimensions of one element.
         for (shape, stride), found, right in sorted(tensors, key=lambda one: 1 in one[0][0]):
             if found != right:
-                why = f"you gave {found!r} for shape {tuple(shape)} with strides {tuple(stride)}"
+                why = f"layout_of() returned {found!r} for shape {tuple(shape)} with strides {tuple(stride)}"
                 raise _misread(found, right, why)
         for layouts, found, right in zip(placements(case["net"]), got["copied"], want["copied"], strict=True):
             if _all_copies(found) != _all_copies(right):
@@ -173,7 +173,9 @@ def _misread(found: Any, right: str, why: str) -> Wrong:
         then = "a stride is multiplied by an index: does it matter if the only index is 0?"
         return Wrong("a tensor that has both layouts is reported with one of them, or with none", why=why, next=then)
     if right == "neither":
-        then = "check every stride: it must be the product of all sizes further in, without gaps or expanded dimensions"
+        then = (
+            "check every stride: it must be the product of the sizes of all inner dimensions, without gaps or expansion"
+        )
         return Wrong("a tensor with gaps or a different order is reported as having a layout", why=why, next=then)
     then = "start with the innermost dimension, W in NCHW and C in NHWC: its stride is 1; what are the other strides?"
     return Wrong("a layout is derived wrongly from the strides", why=why, next=then)
@@ -190,7 +192,7 @@ def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, 
             then = "copy a tensor with one channel or one pixel only if it is padded: it already has both layouts"
             return Wrong("a tensor is copied to a layout that it already has", why=why, next=then)
         if not due:
-            then = "which nodes read it, and in which form? Does that form already exist?"
+            then = "which nodes read this tensor, and in which form? Does that form already exist?"
             return Wrong("a tensor is copied unnecessarily", why=why, next=then)
         if not mine:
             what = "a copy of a tensor is missing"

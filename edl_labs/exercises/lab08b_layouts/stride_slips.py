@@ -29,7 +29,7 @@ READ: dict[str, tuple[str, str, str]] = {
     "innermost": (
         "the layout is derived only from the stride that is 1",
         "tensors with gaps or an expanded dimension can have such a stride too",
-        "check every stride: each is the product of all sizes further in",
+        "check every stride: each is the product of the sizes of all inner dimensions",
     ),
     "every stride": (
         "the stride of a dimension with one element is compared",
@@ -39,19 +39,19 @@ READ: dict[str, tuple[str, str, str]] = {
     "from the shape": (
         "the layout is taken from the shape, not from the strides",
         "a tensor's shape is N, C, H, W in either layout: channels_last changes only the strides",
-        "compare the strides with the products of the sizes further in",
+        "compare each stride with the product of the sizes of all inner dimensions",
     ),
 }
 COPIED: dict[str, tuple[str, str, str]] = {
     "no weights": (
         "weights are never copied",
         "a convolution in NHWC reads its weight in NHWC as well, but weights are stored in NCHW here",
-        "add them with names like 'conv1.weight'; kernels with a single element have both layouts",
+        "add the weights, with names like 'conv1.weight'; kernels with a single element have both layouts",
     ),
     "one pass": (
         "only the bytes that a copy writes are counted",
         "a copy also reads the existing form from memory",
-        "add both numbers; they differ where channels are padded",
+        "add the bytes read and the bytes written; they differ where channels are padded",
     ),
     "each reader": (
         "a tensor is copied again for each of its readers",
@@ -99,7 +99,7 @@ COPIED: dict[str, tuple[str, str, str]] = {
     "rest added": (
         "channels are not rounded up to a multiple of 8",
         "c + c % 8 is counted, which is a multiple of 8 only for some c: 17 becomes 18",
-        "how many channels are missing to the next multiple?",
+        "how many channels are missing up to the next multiple of 8?",
     ),
     "few unpadded": (
         "fewer than 4 channels are not padded",
@@ -178,7 +178,7 @@ PLACEMENTS = (
     ),
     (
         _most_bytes,
-        "your placement copies the most bytes of all",
+        "your placement copies the most bytes of all placements",
         "the text asks for the fewest bytes",
         "use min instead of max",
     ),
