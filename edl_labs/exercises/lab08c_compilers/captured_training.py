@@ -104,7 +104,7 @@ def _judge_kernels(run: Replay, case: Any) -> None:
     _judge_set_up(run, [entry for entry in gpu.program[first + 1 :] if entry["op"] != "launch"])
     if not any(entry["op"] == "capture" for entry in run.program):
         kernels = sum(run.launches.values())
-        why = f"{counted(kernels, 'kernel')} were launched one by one"
+        why = f"the program launches {counted(kernels, 'kernel')} one by one"
         raise Wrong(
             "no graph was captured",
             why=why,
@@ -144,7 +144,7 @@ def _race(run: Replay, race: Race) -> Wrong:
     if second["op"] == "replay_graph" and first["op"] == "copy":
         what = "a replay may start before its batch has arrived"
         return Wrong(what, why=f"{race}", next=_ORDER_THEM)
-    what = "two operations access the same bytes, and nothing orders them"
+    what = "two operations access the same bytes, and nothing puts them in order"
     then = "make one stream wait for the other, both before and after the work that overlaps"
     return Wrong(what, why=f"{race}", next=then)
 
@@ -163,7 +163,7 @@ def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
     if trained == right:
         why = "every batch was used, but some kernels of a step did not run, or ran in the wrong order"
         what = "a step does not run both towers and then the update"
-        return Wrong(what, why=why, next="run, and capture, all three in this order")
+        return Wrong(what, why=why, next="run both towers and then the update, in the capture as well")
     if None in trained:
         return Wrong(
             "a step was trained on a buffer before any batch was copied to it",
@@ -262,11 +262,11 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
         raise Wrong("your function did not return a host buffer", why=why, next=then)
     buffers = [entry for entry in run.program if entry["op"] == "alloc"]
     if buffers[result]["where"] == DEVICE:
-        why = "it is in the device's memory, which the host cannot read"
+        why = "the buffer is in the device's memory, which the host cannot read"
         raise Wrong("the returned buffer is on the device", why=why, next="copy each loss to a host buffer")
     if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
         size = buffers[result]["bytes"]
-        why = f"it has {size:,} bytes, but each of the {case['batches']} losses takes {LOSS_BYTES} bytes"
+        why = f"the buffer has {size:,} bytes, but each of the {case['batches']} losses takes {LOSS_BYTES} bytes"
         raise Wrong("the buffer of losses has the wrong size", why=why, next="reserve one place for each batch")
     if _origins(run, result) == _origins(run, result, upto=0):
         why = "the returned buffer still has its initial contents"
@@ -309,7 +309,7 @@ def _judge_waits(run: Replay) -> None:
         why = f"the program has {counted(waits, 'wait')}"
         raise Wrong("the host waits for the device too often", why=why, next=then)
     if run.blocking > waits:
-        why = f"{counted(run.blocking - waits, 'call')} to copy blocked the host until the device had finished"
+        why = f"{counted(run.blocking - waits, 'call')} to copy() blocked the host until the device had finished"
         plain = sum(entry["op"] == "copy" and not entry["non_blocking"] for entry in run.program)
         if plain == run.blocking - waits:
             what = "copies block the host because they are not non_blocking"
@@ -327,18 +327,20 @@ def _judge_time(run: Replay, case: Any, *, best_s: float) -> None:
     slower = f"the run takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known program"
     captures = sum(entry["op"] == "capture" for entry in run.program)
     if captures > 1:
-        why = f"{counted(captures, 'graph')} were captured, each at the price of launching its kernels; {slower}"
+        why = (
+            f"the program captures {captures} graphs, and each capture takes as long as launching the kernels; {slower}"
+        )
         raise Wrong("a graph is captured more than once", why=why, next="capture once, then replay for every batch")
     if sum(entry["op"] == "replay_graph" for entry in run.program) < case["batches"] - 1:
-        why = f"the host launches their kernels one by one; {slower}"
+        why = f"the host launches the kernels of these steps one by one; {slower}"
         then = "run one step as the warm-up, and replay the graph for all others"
         raise Wrong("too many steps run without the graph", why=why, next=then)
     if not _side_by_side(run):
         why = f"each tower fills only half of the SMs; {slower}"
-        then = "add a side stream that waits for the captured stream, and make the captured stream wait for it"
+        then = "let a side stream wait for the captured stream, and later the captured stream for the side stream"
         raise Wrong("the towers run one after the other", why=why, next=then)
     what = "the results are right, but the program is slower than necessary"
-    raise Wrong(what, why=slower, next="make each step one copy, one replay and one copy")
+    raise Wrong(what, why=slower, next="for each batch, copy it, replay the graph once, and copy the loss")
 
 
 def _side_by_side(run: Replay) -> bool:

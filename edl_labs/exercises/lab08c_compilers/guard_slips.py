@@ -72,11 +72,11 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "seen of a dtype": (
         "your code keeps the values seen separately for each dtype",
-        "keep them for each argument: a size seen in float32 also counts when float64 is compiled",
+        "keep one list of values for each argument: a size seen in float32 also counts when float64 is compiled",
     ),
     "last one seen": (
         "your code compares sizes and numbers only with the last call that made a version",
-        "keep a value that has changed once free in every later version",
+        "once a value has changed, keep it free in every later version",
     ),
     "old versions freed": (
         "your code also makes a number free in existing versions",
@@ -127,16 +127,16 @@ SAID: dict[str, tuple[str, str]] = {
         "end the graph there: float() calls .item()",
     ),
     "print() does not break the graph": (
-        "your code does not report a break at a print",
+        "your code does not report a break at print()",
         "end the graph there: Python can print a value only once it has been computed",
     ),
     "if is no break": (
-        "your code does not report a break at an if on a tensor's values",
+        "your code does not report a break at an `if` on a tensor's values",
         "end the graph there: the branch is known only once the graph has run",
     ),
     "every if is a break": (
-        "your code reports a break at an if on a value that a guard fixes",
-        "keep that if in the graph: y.ndim is known during tracing",
+        "your code reports a break at an `if` on a value that a guard fixes",
+        "keep that `if` in the graph: y.ndim is known during tracing",
     ),
     "where is a break": (
         "your code reports a break at torch.where",
@@ -161,7 +161,7 @@ _FIRST: dict[tuple[str, str], tuple[str, str]] = {
         "what differs between this call and the one that made the version?",
     ),
     ("hit", "break"): (
-        "your code used a version that does not fit, instead of a new one, which breaks",
+        "your code used a version that does not fit; this call needs a new version, whose graph breaks",
         "what differs between this call and the one that made the version?",
     ),
     ("break", "recompile"): (
@@ -208,9 +208,7 @@ def why_it_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: in
     other = list(differences(calls[made], calls[at]).values())
     if not other:
         return f"call {made} made a version for exactly these arguments"
-    return (
-        f"the version made for call {made} fits; these differ, but had changed before and are free: {', '.join(other)}"
-    )
+    return f"the version made for call {made} fits; what differs had changed before, and is free: {', '.join(other)}"
 
 
 def why_none_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: int) -> str:

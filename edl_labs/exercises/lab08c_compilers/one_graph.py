@@ -138,7 +138,9 @@ def _judge_values(case: Any, got: Any, want: Any) -> None:
         raise Wrong("a value that should be ignored still affects the result", why=why, next=then)
     if not _alike([got["peak"]], [want["peak"]]):
         why = f"got {got['peak']:g}, but the largest absolute value of x is {want['peak']:g}"
-        raise Wrong("the peak is not that of the original x", why=why, next="compute it before anything is scaled")
+        raise Wrong(
+            "the peak is not that of the original x", why=why, next="compute the peak before anything is scaled"
+        )
     if not _alike(got["y"], want["y"]):
         raise _other_values(case, got["y"], want["peak"])
 
@@ -179,7 +181,7 @@ def _other_values(case: Any, mine: list[float], peak: float) -> Wrong:
         then = "take the mean of the scaled x"
         return Wrong("the mean is taken before x is scaled", why=why, next=then)
     if _alike(mine, _either([value for row in case["x"] for value in _within(row, case["bound"])])):
-        return Wrong("each row is scaled by its own peak", why=why, next="use a single peak, that of the whole of x")
+        return Wrong("each row is scaled by its own peak", why=why, next="use a single peak for all of x")
     then = "compare your result with three_pieces(x, bound) on the inputs that case(...) returns"
     return Wrong("y has wrong values", why=why, next=then)
 
@@ -208,11 +210,11 @@ def _broken(got: Any) -> Wrong:
     kind, line = got["breaks"][0] if got["breaks"] else ("", "")
     why = f"the function runs in {counted(got['graphs'], 'graph')}; the first ends at `{line}`"
     if kind in ("item", "list"):
-        then = "keep it as a tensor: a 0-d tensor can be compared, divided and returned"
+        then = "keep the number as a tensor: a 0-d tensor can be compared, divided and returned"
         return Wrong("a number is read from the device before the graph has finished", why=why, next=then)
     if kind == "if":
         then = "compute both results, and let torch.where select one on the device"
-        return Wrong("an if depends on the value of a tensor", why=why, next=then)
+        return Wrong("an `if` depends on the value of a tensor", why=why, next=then)
     if kind == "print":
         then = "return the value to be shown, and let the caller print it"
         return Wrong("a call to a plain Python function ends the graph", why=why, next=then)

@@ -242,7 +242,7 @@ def _judge_moments(case: Any, calls: list[list[dict[str, Any]]]) -> None:
             continue
         problem = case["problems"][number]
         name = f"{problem['shape']} {problem['dtype']} {problem['layout']}"
-        why = f"{name} was tried at call number {came[number]}"
+        why = f"the candidates for {name} were tried at its call number {came[number]}"
         if came[number] < TRIED_AT:
             then = "count the calls of each problem, and try the candidates at the fourth call"
             raise Wrong("a problem was tried before its fourth call", why=why, next=then)

@@ -183,7 +183,7 @@ class Cache:
 
 
 # %% mistake="guards_every_if"
-# told: your code reports a break at an if on a value that a guard fixes
+# told: your code reports a break at an `if` on a value that a guard fixes
 import torch
 
 

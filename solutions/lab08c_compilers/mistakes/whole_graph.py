@@ -20,7 +20,7 @@ def whole_graph(x, bound):
 
 
 # %% mistake="whole_graph_if_stays"
-# told: an if depends on the value of a tensor
+# told: an `if` depends on the value of a tensor
 # %% replace
 x = torch.where(peak > bound, x * (bound / peak), x)
 # %% by

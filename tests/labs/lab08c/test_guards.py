@@ -99,7 +99,7 @@ def test_what_differs_is_said_of_a_call_that_hits_and_of_one_that_does_not():
     right += ["recompile", "hit"]
 
     assert why_it_fits(calls, right, 2) == (
-        "the version made for call 1 fits; these differ, but had changed before and are free: size 0 of x (5 in "
+        "the version made for call 1 fits; what differs had changed before, and is free: size 0 of x (5 in "
         "that call, 6 in this one)"
     )
     assert "call 1 made a version for exactly these arguments" == why_it_fits(calls, right, 4)
