@@ -70,7 +70,8 @@ class FasterThanLight(Exercise):
         if all(_is_mean(case, *both) for case, *both in zip(cases, got, want, strict=True)):
             why = "every fraction is halfway between the fraction of the bandwidth and the fraction of the peak"
             then = (
-                "use the slower of the two: only that one sets the bound, and the other one may be far from its limit"
+                "use only the slower of memory and arithmetic: it sets the bound, and the other may be "
+                "far from its limit"
             )
             return Wrong("your code averages two fractions", why=why, next=then)
         return None
@@ -152,4 +153,8 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
         what, why = "your code looks only at the arithmetic's bound", "here the memory takes longer"
     else:
         what, why = "the fraction is wrong", "expected the shortest possible time divided by the measured one"
-    return Wrong(what, why=why, next="compare the time with both bounds")
+    return Wrong(
+        what,
+        why=why,
+        next="which of the two bounds counts here, and what must you divide by what so that the result is at most 1?",
+    )

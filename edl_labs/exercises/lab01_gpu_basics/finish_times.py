@@ -94,7 +94,7 @@ def _unwritten(case: Any, count: int) -> Wrong:
 def _explain(case: Any, count: int, pair: Any, *, before: Any, right: Any) -> Wrong:
     if count == 0:
         return Wrong(
-            "your function gives a time other than 0 to a program without operations",
+            "your function returned a time other than 0 for a program without operations",
             why="nothing has been issued, so both times must be 0",
             next="start both clocks at 0.0",
         )

@@ -310,7 +310,7 @@ def _transfer_mistake(case: Any, got: float, want: float) -> Wrong:
             efficiency,
             "bit" not in case["rate"],
             _BYTES_CODED,
-            "does it matter to the line in which unit its rate is written?",
+            "does the efficiency of the line depend on the unit in which its rate is written?",
         ),
         (efficiency, True, "your code does not apply efficiency", "what share of the line's bits carries data?"),
         (

@@ -100,10 +100,17 @@ class WaveQuantization(Exercise):
         for picks, what, then in _OTHER_WIDTHS:
             if all(picks(case, answer) or answer == right for case, answer, right in asked):
                 why = f"this explains all {wrong} wrong widths"
-                return Wrong(what, why=why, next=f"{then}; divide the wanted elements by what the waves could compute")
+                return Wrong(
+                    what,
+                    why=why,
+                    next=f"{then}; divide the wanted elements by the elements that the waves could compute",
+                )
         wide = [one for one in asked if one[0]["bound"] >= one[0]["tile_n"]]
         if all(answer % case["tile_n"] == 0 < answer for case, answer, _ in wide):
-            why = f"{len(wide)} of {len(wide)} widths are multiples of tile_n where the bound is at least one tile wide"
+            why = (
+                f"where the bound is at least one tile wide, all {len(wide)} widths that you returned are "
+                "multiples of tile_n"
+            )
             return Wrong(
                 "your function returned only widths of whole tiles", why=why, next="try the widths in between, too"
             )
@@ -116,9 +123,9 @@ def _holds_of_the_last_wave(reports: list[tuple[Any, Any, Any]]) -> Wrong | None
         held = case["sm_count"] - right[2]
         if len(answer) != 3 or answer[0] != right[0] or not close(answer[1], right[1]) or answer[2] != held:
             return None
-    why = "every `spare` is sm_count minus the number of empty places"
+    why = "each `spare` that you returned is sm_count minus the number of empty places"
     return Wrong(
-        "your spare is the number of tiles in the last wave",
+        "your `spare` is the number of tiles in the last wave",
         why=why,
         next="how many more tiles would fit without another wave?",
     )
@@ -218,9 +225,9 @@ def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
 
 def _spare_mistake(case: Any, spare: Any) -> Wrong:
     if spare == case["tiles"] % case["sm_count"]:
-        what, why = "your spare is the number of tiles in the last wave", "expected the number of its empty places"
+        what, why = "your `spare` is the number of tiles in the last wave", "expected the number of its empty places"
     elif spare == case["sm_count"]:
-        what, why = "your code gives a full wave room for more tiles", "every place of the last wave is taken"
+        what, why = "your code finds spare places in a wave that is full", "every place of the last wave is taken"
     else:
         what, why = "the number of spare places is wrong", f"your function returned {_say(spare)}"
     return Wrong(what, why=why, next="how many more tiles would fit without another wave?")
@@ -256,7 +263,7 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
         )
     return Wrong(
         "the efficiency is wrong",
-        why=f"it is the share of all waves' places that are used by tiles: expected {_say(want[1])}, got "
+        why=f"it is the share of places, in all waves together, that hold a tile: expected {_say(want[1])}, got "
         f"{_say(efficiency)}",
         next="how many places do all these waves have together?",
     )
@@ -313,12 +320,15 @@ def _width_mistake(case: Any, width: int, right: int) -> Wrong:
         what = "the widest matrix is not the one that uses the machine best"
     elif width % case["tile_n"] == 0 and right % case["tile_n"]:
         bound = ", the bound itself," if right == case["bound"] else ""
-        why = f"your function returned {width}, a multiple of tile_n; {right}{bound} is better, and is not a multiple"
+        why = (
+            f"your function returned {width}, a multiple of tile_n; {right}{bound} is better, and is "
+            "not a multiple of it"
+        )
     elif right == case["bound"]:
         why = f"your function returned {width}; the bound itself, {right}, is also a width, and is better"
     then = (
-        "count whole tiles along each side, and whole waves; compare the wanted elements with what the waves could "
-        "compute"
+        "count whole tiles along each side, and whole waves; compare the wanted elements with the elements "
+        "that the waves could compute"
     )
     return Wrong(what, why=why, next=then)
 

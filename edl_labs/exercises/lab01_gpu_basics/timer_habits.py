@@ -144,8 +144,9 @@ def _say_cold(timed: list[Timed]) -> Wrong | None:
         return None
     cold_s = next(one.tight[0].elapsed_s for one in timed if one.has_too_few)
     why = (
-        f"before that run your timer timed only a first call. It took {seconds(cold_s)}, mostly to set up the machine, "
-        "so a number of calls derived from it is far too small; a fixed number does not depend on the clock"
+        f"before that run, your timer timed only a first call. It took {seconds(cold_s)}, mostly "
+        "to set up the machine, "
+        "so a number of calls derived from it is far too small; a fixed number does not suit every clock"
     )
     then = "warm up, then time longer and longer runs until one step of the clock no longer matters"
     return Wrong("too few calls: their number is derived from a cold call, or is fixed", why=why, next=then)

@@ -101,7 +101,8 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     (
         _calls_instead(wrong_stream=("no sync",)),
         "your code overlooks a wait for another stream",
-        "you called every 'wrong stream' 'no sync', and all else is right: in those reports the host did wait before "
+        "you called every 'wrong stream' timer 'no sync', and all other answers are right: in "
+        "those reports the host did wait before "
         "its last reading, but timed kernels end after that reading",
         "look for that wait, not for two streams: in reports of correct timers, too, the loader's copy has its own "
         "row and overlaps the kernels",
@@ -136,13 +137,14 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     (
         _cold_from_the_longest_run,
         "your code looks for a cold first call in the longest run, or not at all",
-        "you called every 'cold first call' 'none', and all else is right: there the run of one call reports clearly "
+        "you called every 'cold first call' timer 'none', and all other answers are right: in "
+        "those reports the run of one call reports clearly "
         "too much, while the longest run spreads the cost of the first call over all of its calls",
         "look at the shortest run, or at what was loaded between the two readings",
     ),
     (
         _any_fall_is_cold,
-        "you answered 'cold first call' wherever the reported time falls",
+        "you answered 'cold first call' wherever longer runs report less per call",
         "you did so wherever a run of one call reports more per call than the longest run, and never answered 'none'; "
         "but a launch and a wait, paid once per run, lengthen the short runs of correct timers, too",
         "allow for what is paid once per run: was a kernel loaded between the readings?",

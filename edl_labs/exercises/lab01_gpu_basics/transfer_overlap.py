@@ -147,9 +147,11 @@ def _judge_data(run: Replay, case: Any, result: int) -> None:
         missing = sum(piece.stop - piece.start for piece in wrong)
         raise Wrong(
             "part of the result is wrong",
-            why=f"{missing:,} of {case['nbytes']:,} bytes are wrong; from byte {wrong[0].start} on they contain "
+            why=f"{missing:,} of {case['nbytes']:,} bytes are wrong; from byte {wrong[0].start} on, they "
+            "hold data from "
             f"{wrong[0].text}",
-            next="copy each part in, run the kernel on it once, and copy it out; the last part may be smaller",
+            next="copy each part to the device, run the kernel on it once, and copy it back; the last "
+            "part may be smaller",
         )
 
 
@@ -170,7 +172,7 @@ def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
     blocking = [entry for entry in copies if not entry["non_blocking"]]
     if len(blocking) >= parts > 1:
         ways = {_role(run, entry) for entry in blocking}
-        which = f"each {ways.pop()} is" if len(ways) == 1 else "your program repeatedly waits for"
+        which = f"each {_NAMES[ways.pop()]} is" if len(ways) == 1 else "your program repeatedly waits for"
         return (
             f"{which} a blocking copy",
             "the host waits for each copy to end before it issues anything else",
@@ -188,12 +190,12 @@ def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
 
 
 _TWO_STREAMS = (
-    "two streams cannot keep three engines busy: how many parts must be in progress at once for copy in, kernel and "
-    "copy out?"
+    "two streams cannot keep three engines busy: how many parts must be in progress at once, so that both "
+    "copies and the kernel can run at the same time?"
 )
 _PARTS = (
-    "compare different numbers of parts: one more costs the host three calls, one fewer leaves engines idle for "
-    "longer at both ends"
+    "compare different numbers of parts: one more part costs the host three calls, one part fewer leaves "
+    "engines idle for longer at the start and at the end"
 )
 _NON_BLOCKING = "copy with non_blocking=True, and let streams or events keep the order"
 
@@ -217,16 +219,22 @@ def _order(run: Replay, race: Race) -> str:
     early = [e for e in run.program[: race.first] if e["op"] == "record" and e["stream"] == first["stream"]]
     late = [e for e in run.program[race.first : race.second] if e["op"] == "record" and e["stream"] == first["stream"]]
     if not late and any(e["event"] in waits for e in early):
-        return "the event was recorded before this operation was issued, so it does not cover it: record it afterwards"
+        return (
+            "the event was recorded before this work was issued, so it does not mark its end: record "
+            "the event afterwards"
+        )
     if any(e["event"] in waits for e in late):
         return (
-            f"your program waits for the event, but not in the stream in which the {_role(run, second)} runs: wait "
-            "there"
+            f"your program waits for the event, but not in the stream in which the "
+            f"{_NAMES[_role(run, second)]} runs: wait there"
         )
     return _JOIN
 
 
-_JOIN = "put the work of one part into one stream, or join two streams with an event; let the host wait before it reads"
+_JOIN = (
+    "put all work on one part into one stream, or let one stream wait for an event of the "
+    "other; the host must also wait before it reads the result"
+)
 
 
 _RACES = {
@@ -236,6 +244,15 @@ _RACES = {
     ("copy out", "copy in"): "a device buffer is filled again while it is still in use",
     ("kernel", "copy in"): "a device buffer is filled again while it is still in use",
     ("kernel", "kernel"): "two kernels access the same bytes, and nothing orders them",
+}
+
+
+_NAMES = {
+    "copy in": "copy to the device",
+    "copy out": "copy back to the host",
+    "copy": "copy",
+    "kernel": "kernel",
+    "host": "host",
 }
 
 
@@ -265,7 +282,8 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
         raise Wrong(
             "there are so many parts that the host cannot keep up",
             why=f"with {counted(parts, 'part')} the host is busy issuing calls nearly all the time: {slower}",
-            next="each part costs the host three calls: how many parts can it issue while the slowest engine works?",
+            next="each part costs the host three calls: how many parts can the host issue while the "
+            "slowest engine works?",
         )
     known = _slow_calls(run, parts)
     if known is not None:

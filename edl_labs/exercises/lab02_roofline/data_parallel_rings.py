@@ -48,7 +48,8 @@ class NetworkRoofline(Exercise):
             return None
         return Wrong(
             "your code ignores `behind`",
-            why="you count the FLOPs of the whole backward pass for the weight gradient, too",
+            why="your code counts the FLOPs of the whole backward pass even where only the weight "
+            "gradient hides the sending",
             next="which of the two products of each weight can hide the sending?",
         )
 
@@ -78,14 +79,15 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
         (
             0.5,
             behind == "backward",
-            "your code counts half of the FLOPs that can hide it",
+            "your code counts only half of the FLOPs that can hide the sending",
             "count two products for each weight",
         ),
         (
             2.0,
             behind != "backward",
             "your code counts the FLOPs twice, or only half of the traffic",
-            "count one product per weight, and both the sums and the results on the ring",
+            "count the FLOPs of one product per weight, but the bytes of both trips around the ring: "
+            "first the sums, then the results",
         ),
         (
             2.0,
@@ -235,7 +237,7 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
             3 * forward_s + send_s / case["buckets"],
             not one and send_s > backward_s,
             _LEFT_OVER,
-            "how many buckets are left if the link takes longer than the backward pass?",
+            "how many buckets are still to be sent after the backward pass if the link takes longer than that pass?",
         ),
         (3 * forward_s, True, "your code leaves out the network", "how long does one node send?"),
     ]

@@ -144,7 +144,7 @@ def _outside(case: Any) -> set[str]:
 
 
 _Count = tuple[Callable[[Any], int], str, str]  # the bytes that move by it, what is wrong, what to do
-_APART = "unfused, each step is a separate kernel; this count gives all your unfused intensities"
+_APART = "unfused, each step is a separate kernel; this mistake gives exactly your unfused intensities"
 _UNFUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, {*_reads(case), *_made(case)}),
@@ -163,8 +163,8 @@ _UNFUSED: tuple[_Count, ...] = (
     ),
     (
         lambda case: _bytes_of(case, _reads(case), case["keep"]),
-        "unfused, your code writes only the results in keep",
-        "count the write of every result, even if it is not in keep: the next kernel reads it from memory",
+        "unfused, your code writes only the results in `keep`",
+        "count the write of every result, even if it is not in `keep`: the next kernel reads it from memory",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, _made(case)),
@@ -184,12 +184,12 @@ _UNFUSED: tuple[_Count, ...] = (
         "what do the kernels in the middle read, and where do they leave their results?",
     ),
 )
-_ONE_KERNEL = "fused, there is one kernel for the whole chain; this count gives all your fused intensities"
+_ONE_KERNEL = "fused, there is one kernel for the whole chain; this mistake gives exactly your fused intensities"
 _FUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)),
         "fused, an intermediate goes through memory: your code writes all results",
-        "write only what keep names: nothing else is needed afterwards",
+        "count a write only for the tensors in `keep`: nothing else is needed afterwards",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, case["keep"]),
@@ -204,12 +204,12 @@ _FUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], _made(case)[-1:]),
         "fused, your code writes the last result twice",
-        "count it once: keep contains it already",
+        "count that write once: `keep` contains the tensor already",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)[-1:]),
         "your code does not write a result that is kept",
-        "write what keep names: it must be in memory at the end",
+        "count the write of each tensor in `keep`: it must be in memory at the end",
     ),
     (
         lambda case: _bytes_of(case, _outside(case)),

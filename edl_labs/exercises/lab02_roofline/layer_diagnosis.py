@@ -54,7 +54,10 @@ class Diagnose(Exercise):
             if len(fitting) > 1:  # whatever counts too few, or asks for more of them
                 what = "your code finds too few blocks in every matrix product"
                 then = f"{'; '.join(fitting.values())}; and one block for each SM is enough"
-            why = f"this gives all your answers; for a {_size(case['layer'])} you returned {answer}, expected {right}"
+            why = (
+                f"this mistake gives exactly your answers; for a {_size(case['layer'])} you returned "
+                f"{answer}, expected {right}"
+            )
             return Wrong(what, why=why, next=then)
         if all(answer == _per_element(case, right) for case, answer, right in rows):
             why = "comparing FLOPs per element with a ridge in FLOP/B gives all your answers"

@@ -52,10 +52,10 @@ class Intensity(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got == {_NOT_WRITTEN: case["kind"]}:
-            why = "the branch for this kind is not written yet, although that of another kind is"
+            why = "the branch for this kind is not written yet, although the branch for another kind is"
             raise Wrong(f"{_NOT_WRITTEN} for a {case['kind']}", why=why, next="write it, or move it above the `raise`")
         if got is None:
-            why = "work_of has no branch yet that returns anything for this kind"
+            why = "work_of() does not return anything for this kind yet"
             raise Wrong(
                 f"your function returned nothing for a {case['kind']}",
                 why=why,
@@ -214,16 +214,16 @@ def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str
             one,
             True,
             "your code adds the padding on only one side",
-            "add it on both sides: left and right, top and bottom",
+            "add padding on both sides: left and right, top and bottom",
         ),
     ]
 
 
 _ELEMENTS = "you counted elements, not bytes"
-_WIDE = "your code gives weights the bytes of other elements"
-_ALL_NARROW = "your code gives every element the bytes of a weight"
-_FOUR = "your code gives every element 4 bytes"
-_ONCE = "your code counts the elements of a {} once, but each of them is read, and one is written for it"
+_WIDE = "your code counts as many bytes for a weight as for any other element"
+_ALL_NARROW = "your code counts as few bytes for every element as for a weight"
+_FOUR = "your code counts 4 bytes for every element"
+_ONCE = "your code counts the elements of a {} only once, although they are read and as many are written"
 _PADDING = "your code counts the padding as input"
 _AN_EXAMPLE = "your code reads the weights again for each example"
 _AN_ELEMENT = "your code counts a weight and a bias for each element"

@@ -72,7 +72,7 @@ class RidgeAndBound(Exercise):
         if not whats:
             return None
         off = sum(_is_off(*one) for one in zip(got, want, strict=True))
-        why = f"this gives all your times; in {off} of {len(cases)} cases another level takes longer"
+        why = f"this mistake gives exactly your times; in {off} of {len(cases)} cases another level takes longer"
         return Wrong(", or ".join(whats), why=why, next=then)
 
 
@@ -108,7 +108,10 @@ def _ridge_mistake(case: Any, ridge: Any, right: float) -> Wrong:
     if ridge and close(1 / ridge, right):
         what, then = "your answer is in bytes per FLOP", "return it in FLOP/B, the unit of an intensity"
     elif any(close(ridge, case["machine"]["peak_flop_per_s"][d] / b) for d, b in _others(case)):
-        what, then = "your ridge is that of another roof", "use the peak of this dtype and the bandwidth of this level"
+        what, then = (
+            "your ridge is that of a different roof",
+            "use the peak of this dtype and the bandwidth of this level",
+        )
     else:
         what, then = (
             f"expected a ridge point of {right:.7g} FLOP/B",
@@ -250,7 +253,7 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     (
         lambda shares, faster: _old_over(1 - sum(shares[name] / factor for name, factor in faster.items())),
         "your code subtracts the time that a class takes afterwards",
-        "only the time that a class saves goes away",
+        "the whole becomes shorter only by the time that the class saves",
     ),
     (
         lambda shares, faster: _old_over(sum(share / max(1, faster.get(name, 1)) for name, share in shares.items())),

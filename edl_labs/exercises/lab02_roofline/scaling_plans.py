@@ -180,26 +180,26 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _tries_all_nodes_alone,
         "your code tries only one node and all nodes of the cluster",
-        "every plan has one node or all nodes; the most that are efficient enough may be in between",
-        "find the most nodes for each kind of scaling, for weak scaling "
-        "only as far as largest_batch allows; then choose the "
+        "every plan has one node or all nodes; the largest number that is still efficient enough may be in between",
+        "find the largest number of nodes for each kind of scaling (for weak scaling, "
+        "only up to largest_batch); then choose the "
         "kind that reaches more nodes, not the more efficient one",
     ),
     (
         _divides_weak,
         "your code never finds weak scaling efficient enough",
-        "where weak scaling is right, your plan is another one; with weak scaling, each node's share stays the same",
+        "where weak scaling is right, your plan is different; with weak scaling, each node's share stays the same",
         "do not divide the efficiency of weak scaling by the nodes a second time",
     ),
     (
         _is_short_everywhere,
-        "sending costs too much in your plan, with both kinds of scaling",
+        "in your plans, sending costs too much with both kinds of scaling",
         "every wrong plan has too few nodes; with a single bucket, no sending is hidden",
         "pass the job's buckets to step_s",
     ),
     (
         _is_long_everywhere,
-        "a step on many nodes is too short in your plan, with both kinds of scaling",
+        "in your plans, a step on many nodes is too short with both kinds of scaling",
         "your wrong plans have too many nodes, never too few",
         "pass to step_s the job's buckets and the batch of all nodes "
         "(batch for strong scaling, batch × P for weak): it "
@@ -219,11 +219,11 @@ def _scaling_mistake(answer: Any, right: Any) -> Wrong:
     elif nodes == most:
         what, why = (
             "strong scaling does not reach more nodes here",
-            "both kinds reach equally many nodes, and then the answer is weak",
+            "both kinds reach equally many nodes; in that case the answer is weak",
         )
     else:
         what, why = "strong scaling does not reach more nodes here", "with P nodes, each node has only 1/P of the batch"
-    return Wrong(what, why=why, next="find the most nodes for each kind of scaling, then compare")
+    return Wrong(what, why=why, next="find the largest number of nodes for each kind of scaling, then compare the two")
 
 
 def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:

@@ -77,7 +77,7 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
         (
             want + (case["heads"] - 1) * attention,
             "your count gives each head the full width",
-            "let the heads share the width",
+            "divide the width among the heads",
         ),
         (want - attention * (1 - 1 / case["heads"]), "your count has only one head", "count all heads"),
         (
@@ -175,7 +175,7 @@ def _backward_mistake(case: Any, got: Any, want: Any) -> Wrong:
     elif close(got[1], want[0] + want[1], rtol=0.003):
         what, then = (
             "your backward pass includes the work of the forward pass",
-            "leave it out: values that are needed again were kept in memory",
+            "leave the forward pass out: values that are needed again were kept in memory",
         )
     else:
         what, then = "the backward pass is wrong", "which of a product's two operands need a gradient?"

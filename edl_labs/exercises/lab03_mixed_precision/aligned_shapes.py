@@ -105,7 +105,7 @@ _RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
     (_as_bits, "your code compares bits with bytes", "how many bytes does a side of `bits`-bit elements have?"),
     (
         _of_all_elements,
-        "a side breaks the rule: it is not enough that another side obeys it, or the product of all sides",
+        "a side breaks the rule: it is not enough that a different side, or the product of all sides, obeys it",
         "check m, k and n one by one: each has to obey the rule",
     ),
     (
@@ -190,8 +190,10 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
         )
     step = next(step for step in (per_wide, per_wide // 8, 1) if all(side % step == 0 for side in mine))
     if any(mine_side >= side + step for mine_side, side in zip(mine, shape, strict=True)):
-        then = "look at all three sides: the product is only as fast as the weakest of them allows"
-        return Wrong("your code pads a side further than the other sides let it pay", why=why, next=then)
+        then = "look at all three sides: the product is only as fast as its worst aligned side allows"
+        return Wrong(
+            "your code pads one side further than is useful while the other sides stay as they are", why=why, next=then
+        )
     return Wrong(
         "a different padding takes less time",
         why=why,

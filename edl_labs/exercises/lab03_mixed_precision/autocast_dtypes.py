@@ -55,7 +55,7 @@ def _mistake(case: Any, got: str) -> str:
     if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
         return f"neither an input nor autocast has the dtype {got} here"
     if got in ("float16", "bfloat16") and got != case["dtype"]:
-        return "autocast casts the other short dtype, too"
+        return "autocast also casts inputs in the other short dtype"
     if "float64" in case["inputs"] and len(set(case["inputs"])) > 1:
         return "float64 is the wider of the two dtypes, whichever comes first"
     if "float64" in case["inputs"]:
@@ -70,7 +70,7 @@ def _next(case: Any, got: str) -> str:
         return "do not cast float64, whatever the operator, and widen the other operand"
     if case["op"] in ("sum", "mean", "exp"):
         return (
-            "look in the text: for each device type it says which of "
+            "look in the text above: for each device type, it says which of "
             "sum, exp and mean are float32, and which are not cast"
         )
     if case["op"] in ("mse_loss", "cross_entropy"):

@@ -84,7 +84,10 @@ class BugHunt(Exercise):
             return None
         steps = sum(not overflows(batch) for batch in scheduled[0][0]["batches"])
         why = f"the schedule moved {counted(moves[0], 'time')} for {steps} steps that were taken"
-        then = "steps are also taken when the scale stays the same: what happens to it only when a step is skipped?"
+        then = (
+            "steps are also taken when the scale stays the same: what does the scale do when, and "
+            "only when, a step is skipped?"
+        )
         return Wrong("train_scheduled moves the schedule only when the scale grew", why=why, next=then)
 
     def _is_right(self, case: Any, got: Any, want: Any) -> bool:
@@ -214,7 +217,7 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
 
 def _logged(case: Any, got: Any, want: Any) -> None:
     if len(got["values"]) == 1 < len(want["values"]) and not weights_agree(got, want):
-        why = f"it returned 1 norm for {len(want['values'])} batches, and its weights are not those of all batches"
+        why = f"it returned 1 norm for {len(want['values'])} batches, and its weights are not those after all batches"
         raise Wrong("train_logged ends after one batch", why=why, next="is `return` inside the loop?")
     if not weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
@@ -252,7 +255,11 @@ def _logged(case: Any, got: Any, want: Any) -> None:
 def _accumulated(case: Any, got: Any, want: Any) -> None:
     for rule, what, then in WINDOWS:
         if weights_agree({"weights": trained(case, rule, every=EVERY)}, got) and not weights_agree(got, want):
-            raise Wrong(f"train_accumulated {what}", why="this gives the weights that your loop ended with", next=then)
+            raise Wrong(
+                f"train_accumulated {what}",
+                why="this mistake gives exactly the weights that your loop ended with",
+                next=then,
+            )
     _scale(got, want, "train_accumulated")
     if not weights_agree(got, want):
         why = "its scale is right, but its weights are not"

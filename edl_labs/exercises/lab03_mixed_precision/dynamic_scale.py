@@ -11,7 +11,8 @@ from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
 _UPDATED = (
-    "update() was called in between: it must always forget that gradients were unscaled; here it was called after"
+    "between the two calls, update() was called, which must always forget that gradients "
+    "were unscaled; here it was called after"
 )
 _TORCHS = "_amp_"  # how the names of the operators of torch's scaler begin
 _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity

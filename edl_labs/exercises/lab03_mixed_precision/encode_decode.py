@@ -35,7 +35,7 @@ class EncodeDecode(Exercise):
             )
         for code, mine, right in zip(case["codes"], got["decoded"], want["decoded"], strict=True):
             if not _same(mine, right):
-                why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, but your decode returned {mine!r}"
+                why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, but your decode() returned {mine!r}"
                 what, then = _decode_mistake(code, fmt, mine, right), _decode_next(code, fmt, mine, right)
                 raise Wrong(what, why=why, next=then)
         rows = zip(case["values"], case["kinds"], got["encoded"], want["encoded"], strict=True)
@@ -48,7 +48,7 @@ class EncodeDecode(Exercise):
         if kind == "tie" and fmt["rounding"] != "zero" and cut:
             value, kind, mine, right = cut[0]
         came = _bits(mine, fmt) if type(mine) is int else repr(mine)
-        why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, but your encode returned {came}"
+        why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, but your encode() returned {came}"
         then = _TOO_LARGE if _is_largest(mine, right, fmt) else _encode_next(kind, fmt)
         raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=then)
 
@@ -119,51 +119,51 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
     m = fmt["mantissa_bits"]
     field, finite = code >> m & ((1 << fmt["exponent_bits"]) - 1), type(mine) is int or math.isfinite(mine)
     if math.isnan(right) or math.isinf(right):
-        return f"your decode does not recognise a code of {'NaN' if math.isnan(right) else 'infinity'}"
+        return f"your decode() does not recognise a code of {'NaN' if math.isnan(right) else 'infinity'}"
     if not finite:
-        return "your decode reads a number as infinity or NaN"
+        return "your decode() reads a number as infinity or NaN"
     if mine == right == 0:
-        return "your decode loses the sign of a zero: 0.0 and -0.0 have different codes"
+        return "your decode() loses the sign of a zero: 0.0 and -0.0 have different codes"
     if mine == -right:
-        return "your decode reads the sign the wrong way round"
+        return "your decode() reads the sign the wrong way round"
     if field == 0 and 2 * mine == right:
         return (
             "your subnormal is half as large as it should be: its "
-            "exponent is that of exponent field 1, without the leading 1"
+            "exponent must be that of exponent field 1, but with no leading 1"
         )
     if field == 0:
-        return "your decode reads a subnormal like a normal number"
+        return "your decode() reads a subnormal like a normal number"
     if mine and right and math.frexp(mine / right)[0] == 0.5:
-        return "your decode returns a number that is off by a power of two"
-    return "your decode returns the wrong number for a code"
+        return "your decode() returns a number that is off by a power of two"
+    return "your decode() returns the wrong number for a code"
 
 
 def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> str:
     width = fmt["exponent_bits"] + fmt["mantissa_bits"]
     if type(mine) is int and mine == right ^ (1 << width):
-        return "your encode loses or flips the sign of a value"
+        return "your encode() loses or flips the sign of a value"
     if fmt["rounding"] == "zero" and kind in ("edge", "large") and type(mine) is int and mine == right + 1:
         return (
             "rounded toward zero, a finite value beyond the range becomes the largest number, but yours became infinity"
         )
     if kind == "exact" and type(mine) is int and _half_significand(mine, right, fmt):
-        return "your encode takes the fraction of math.frexp to be from 1 to 2, but it is from 0.5 to 1"
+        return "your encode() takes the fraction of math.frexp to be from 1 to 2, but it is from 0.5 to 1"
     if type(mine) is int and mine == right - (1 << fmt["mantissa_bits"]) and right % (1 << fmt["mantissa_bits"]) == 0:
         return (
-            "your encode loses the carry: a value is rounded up to "
+            "your encode() loses the carry: a value is rounded up to "
             "the next power of two, but its exponent stays the same"
         )
     if fmt["rounding"] == "zero" and kind not in ("exact", "infinity", "NaN", "zero"):
-        return "your encode does not cut off a value toward zero"
+        return "your encode() does not cut off a value toward zero"
     if type(mine) is int and kind == "near" and mine == right - 1:
         return (
-            "your encode cuts off a value toward zero, or rounds to "
+            "your encode() cuts off a value toward zero, or rounds to "
             "decimal digits, but this format rounds to the nearest"
         )
     if kind == "edge" and _is_largest(mine, right, fmt):
-        return "your encode returns the largest number for a value that is rounded beyond it"
+        return "your encode() returns the largest number for a value that is rounded beyond it"
     if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
-        return "your encode rounds a tie to its odd neighbour"
+        return "your encode() rounds a tie to its odd neighbour"
     return _ENCODE_WHAT[kind]
 
 
@@ -199,16 +199,16 @@ def _decode_next(code: int, fmt: dict[str, Any], mine: Any, right: float) -> str
 
 _TOO_LARGE = "return infinity for a value that is too large, or NaN if the format has no infinity"
 _ENCODE_WHAT = {
-    "exact": "your encode changes a number that the format can represent",
-    "tie": "your encode does not round a tie to one of its neighbours",
-    "near": "your encode does not round a value to the nearest number",
-    "subnormal": "your encode does not round a value between two subnormals to one of them",
-    "flush": "your encode does not round a value near half of the smallest number to the nearest",
-    "edge": "your encode does not round a value at the end of the range before it checks whether it is too large",
-    "large": "your encode does not turn a value beyond the range into infinity (or NaN, if there is no infinity)",
-    "infinity": "your encode does not keep infinity (or return NaN, if there is no infinity)",
-    "NaN": "your encode does not keep NaN",
-    "zero": "your encode does not keep zero",
+    "exact": "your encode() changes a number that the format can represent",
+    "tie": "your encode() does not round a tie to one of its neighbours",
+    "near": "your encode() does not round a value to the nearest number",
+    "subnormal": "your encode() does not round a value between two subnormals to one of them",
+    "flush": "your encode() does not round a value near half of the smallest number to the nearest",
+    "edge": "your encode() does not round a value at the end of the range before it checks whether it is too large",
+    "large": "your encode() does not turn a value beyond the range into infinity (or NaN, if there is no infinity)",
+    "infinity": "your encode() does not keep infinity (or return NaN, if there is no infinity)",
+    "NaN": "your encode() does not keep NaN",
+    "zero": "your encode() does not keep zero",
 }
 _ENCODE_NEXT = {
     "exact": "decode the code that you returned, and compare it with the value",

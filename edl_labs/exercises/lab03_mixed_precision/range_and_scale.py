@@ -33,7 +33,7 @@ class WhereItBreaks(Exercise):
         for end in _ENDS:
             if got[end] != want[end]:
                 mistake = _END_MISTAKES[end](case, got[end], want[end])
-                raise Wrong(mistake, why=f"{case['name']}: your {end} is {got[end]!r}", next=_END_NEXT[end])
+                raise Wrong(mistake, why=f"{case['name']}: your `{end}` is {got[end]!r}", next=_END_NEXT[end])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """One mistake in the largest numbers of all formats, or one format's number for all formats."""
@@ -46,9 +46,11 @@ def _one_for_all(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
         return None
     (number,) = same
     whose = [case["name"] for case, right in zip(cases, want, strict=True) if right["rounded"] == number]
-    why = f"your rounded is {number!r} for every format" + (f", which is that of {whose[0]}" if whose else "")
+    why = f"your `rounded` is {number!r} for every format" + (f", which is that of {whose[0]}" if whose else "")
     return Wrong(
-        "your function returns one number for all formats", why=why, next="search with your encode, which receives fmt"
+        "your function returns one number for all formats",
+        why=why,
+        next="search with your encode(), which receives fmt",
     )
 
 
@@ -106,7 +108,7 @@ class StaticScale(Exercise):
             )
         if got["refused"] and not want["refused"]:
             why = f"a power of two fits this histogram into {case['format']['name']}"
-            then = "can your scale be below 1? Do you count empty bins? Is your share one of values, or of bins?"
+            then = "can your scale be below 1? Do you count empty bins? Is your share a share of values, or of bins?"
             raise Wrong("your function refused a histogram that fits", why=why, next=then)
         if not close(got["scale"], want["scale"], rtol=1e-12):
             raise _scale_mistake(got["scale"], want["scale"])
@@ -145,7 +147,7 @@ def _flushed(fmt: Any, mine: Any, right: float) -> str:
     if close(mine, right * 2 ** fmt["mantissa_bits"]) or close(mine, 2 * right * 2 ** fmt["mantissa_bits"]):
         return "your code leaves out the subnormals"
     if mine < right and close(mine, right):
-        return "your code rounds the tie between 0 and the smallest number up, but 0 is its even neighbour"
+        return "half of the smallest number is a tie that your code rounds up, but its even neighbour is 0"
     return "your answer is not the largest value that becomes 0"
 
 
@@ -157,9 +159,9 @@ def _largest(fmt: Any, mine: Any, right: float) -> str:
 
 def _overflows(fmt: Any, mine: Any, right: float) -> str:
     if right - 1 == mine and not fmt["has_inf"]:
-        return "your code rounds a tie at the end of the range up, but its even neighbour is below"
+        return "at the end of the range, your code rounds a tie up, but its even neighbour is the one below"
     if right + 1 == mine:
-        return "your code rounds a tie at the end of the range down, but its even neighbour is above"
+        return "at the end of the range, your code rounds a tie down, but its even neighbour is the one above"
     if mine < right:
         what = "your answer is rounded back to the largest number"
         return what + ": neighbours are further apart there than at 1"
@@ -179,7 +181,7 @@ _END_NEXT = {
     "flushed": "halve the smallest number; to which neighbour does the tie go?",
     "largest": "which code is the last before infinity, or before NaN where there is no infinity?",
     "overflows": "the middle between the largest number and the next one is a tie: in which direction is it rounded?",
-    "rounded": "with m mantissa bits, up to which number do all whole numbers have a code? Try it with your encode",
+    "rounded": "with m mantissa bits, up to which number do all whole numbers have a code? Try it with your encode()",
 }
 
 
@@ -203,7 +205,10 @@ def _scale_mistake(mine: Any, right: float) -> Wrong:
         return Wrong(
             "too many values are still flushed", why=why, next=then or "count values, not bins; stay below 1 %"
         )
-    why = f"your scale is {mine:g}; {right / mine:.3g} times that saves 99 %, too, and leaves more room above"
+    why = (
+        f"your scale is {mine:g}; {right / mine:.3g} times that scale also saves 99 % of the "
+        "values, and leaves more room above"
+    )
     return Wrong(
         "the scale is larger than needed", why=why, next="return the smallest scale that flushes less than 1 %"
     )

@@ -103,7 +103,7 @@ _LEFT_OUT = [
     ),
     (
         _one_short_state,
-        "your code counts one byte for both states of 8-bit Adam",
+        "your code counts one byte for both states of 8-bit Adam together",
         "count as many states as for Adam, of one byte each",
     ),
     (
@@ -114,12 +114,12 @@ _LEFT_OUT = [
     (
         _frozen_master_copy,
         "your code counts a master copy of weights that are not trained",
-        "count only the trained share of it: the other weights need no gradients, states or master copy",
+        "count only the trained share of the master copy: the other weights need no gradients, states or master copy",
     ),
     (
         _master_copy_of_sgd,
         "your code leaves out the master copy if the optimizer keeps no states",
-        "count it for sgd, too: it belongs to the precision, not to the optimizer",
+        "count the master copy for sgd, too: it belongs to the precision, not to the optimizer",
     ),
 ]
 

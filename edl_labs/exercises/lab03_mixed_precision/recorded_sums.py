@@ -211,9 +211,11 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         why = f"new - (total + added) rounds the same sum twice; {why}"
         raise Wrong("the loss that you compute is always 0", why=why, next=then)
     if _only_last_loss(case, got):
-        then = "give each loss back with the next value, before that value is added"
-        why = f"you compute the loss of each value, but it must be given back with the next value; {why}"
-        raise Wrong("you give back only one loss, the last one, after all values have been added", why=why, next=then)
+        then = "add each loss to the next value before you add that value to the sum"
+        why = f"your code computes the loss of each value, but does not add it to the next value; {why}"
+        raise Wrong(
+            "your code adds back only one loss, the last one, after all values have been added", why=why, next=then
+        )
     if _losses_apart(case, got):
         then = "add each loss to the next value instead of to a growing sum of losses"
         return Wrong("you add up the losses separately, and that sum loses small losses, too", why=why, next=then)

@@ -41,7 +41,7 @@ def _exponent_came(rows: list[_Row]) -> Wrong | None:
     case, mine, _ = next(row for row in answered if row[1] != row[2])
     why = (
         f"your function returned {mine['scale']:g} for "
-        f"{case['format']['name']}, and gradients would be multiplied by that"
+        f"{case['format']['name']}; gradients would be multiplied by that number"
     )
     return Wrong(
         "your function returned the exponent of the scale, not the scale",
@@ -57,7 +57,7 @@ def _never_below_one(rows: list[_Row]) -> Wrong | None:
             return None
     why = "only the histograms that need a scale below 1 are wrong"
     then = "where does your search begin? The k of 2.0**k may be negative"
-    return Wrong("your scale is never below 1, although the one that fits may be", why=why, next=then)
+    return Wrong("your scale is never below 1, although the right one may be", why=why, next=then)
 
 
 def _empty_bins_overflow(rows: list[_Row]) -> Wrong | None:

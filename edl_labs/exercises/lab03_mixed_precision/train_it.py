@@ -93,7 +93,7 @@ class TrainIt(Exercise):
                 "your loop calls update() before step()", why=why, next="call step(), then update(), in every batch"
             )
         if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
-            why = f"its scale ended at {got['scale']:g}, expected about {want['scale']:g}"
+            why = f"the scale of its scaler ended at {got['scale']:g}, expected about {want['scale']:g}"
             raise Wrong(
                 "your loop does not keep the scaler up to date", why=why, next="call update() once after every step()"
             )
@@ -227,7 +227,7 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         return "the network learned, but not every returned loss is a finite float", why, then
     first = _first_loss(case)
     if close(got["losses"][0], first * case["loss_weight"], rtol=1e-2):
-        why = f"the first is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
+        why = f"the first loss is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
         return "the returned losses still include the model's loss_weight", why, then
     unseen = [
         (at, mine)
@@ -235,7 +235,7 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         if not any(close(mine, seen, rtol=1e-3) for seen in got["seen"])
     ]
     if unseen or not close(got["losses"][0], first, rtol=1e-2):
-        why = f"the first is {got['losses'][0]:.7g}; model.loss returned {first:.7g} on that batch before its step"
+        why = f"the first loss is {got['losses'][0]:.7g}; model.loss returned {first:.7g} on that batch before its step"
         if close(got["losses"][0], first, rtol=1e-3):
             at, mine = unseen[0]
             why = (

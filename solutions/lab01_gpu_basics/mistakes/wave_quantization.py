@@ -15,7 +15,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="full_wave_has_room"
-# told: your code gives a full wave room for more tiles
+# told: your code finds spare places in a wave that is full
 def wave_report(tiles, *, sm_count, rightly=wave_report):  # noqa: F821
     waves, efficiency, _ = rightly(tiles, sm_count=sm_count)
     return waves, efficiency, sm_count - tiles % sm_count

@@ -65,7 +65,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="weights_as_wide_as_the_rest"
-# told: your code gives weights the bytes of other elements
+# told: your code counts as many bytes for a weight as for any other element
 def work_of(op, *, rightly=work_of):  # noqa: F821
     return rightly(
         {name: value for name, value in op.items() if name != "weight_itemsize"}

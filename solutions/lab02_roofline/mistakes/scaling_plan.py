@@ -1,5 +1,5 @@
 # %% mistake="all_sending_hides"
-# told: a step on many nodes is too short in your plan, with both kinds of scaling
+# told: in your plans, a step on many nodes is too short with both kinds of scaling
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "buckets": 10**9}, cluster)
 
@@ -30,7 +30,7 @@ def plan(job, cluster):
 
 
 # %% mistake="no_sending_hides"
-# told: sending costs too much in your plan, with both kinds of scaling
+# told: in your plans, sending costs too much with both kinds of scaling
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "buckets": 1}, cluster)
 

@@ -1,5 +1,5 @@
 # %% mistake="each_side_for_itself"
-# told: further than the other sides let it pay
+# told: further than is useful while the other sides stay as they are
 def alignment(shape, bits):
     """The strictest rule that all sides obey: "128 B", "16 B" or "none"."""
     for rule, rule_bits in (("128 B", 1024), ("16 B", 128)):

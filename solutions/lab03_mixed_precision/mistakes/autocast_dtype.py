@@ -32,7 +32,7 @@ def autocast_dtype(op, inputs, *, device_type, dtype):
 
 
 # %% mistake="only_float32_is_cast"
-# told: casts the other short dtype, too
+# told: casts inputs in the other short dtype
 def autocast_dtype(op, inputs, *, device_type, dtype):
     """The dtype of an operator's result under autocast to `dtype`, as text."""
     short = {"linear", "matmul", "conv2d", "scaled_dot_product_attention"}

@@ -1,5 +1,5 @@
 # %% mistake="always_to_nearest"
-# told: your encode does not cut off a value toward zero
+# told: your encode() does not cut off a value toward zero
 _right_encode = encode
 
 
@@ -8,7 +8,7 @@ def encode(value, fmt):
 
 
 # %% mistake="cuts_off"
-# told: your encode cuts off a value toward zero, or rounds to decimal digits, but this format rounds to the nearest
+# told: your encode() cuts off a value toward zero, or rounds to decimal digits, but this format rounds to the nearest
 from functools import wraps
 
 
@@ -24,7 +24,7 @@ encode = _cut_off(encode)
 
 
 # %% mistake="every_format_has_infinity"
-# told: your decode reads a number as infinity or NaN
+# told: your decode() reads a number as infinity or NaN
 _right_decode = decode
 
 
@@ -33,7 +33,7 @@ def decode(code, fmt):
 
 
 # %% mistake="forgets_the_sign_of_zero"
-# told: your decode loses the sign of a zero
+# told: your decode() loses the sign of a zero
 _right_decode = decode
 
 
@@ -42,7 +42,7 @@ def decode(code, fmt):
 
 
 # %% mistake="subnormals_have_a_leading_one"
-# told: your decode reads a subnormal like a normal number
+# told: your decode() reads a subnormal like a normal number
 _right_decode = decode
 
 
@@ -55,7 +55,7 @@ def decode(code, fmt):
 
 
 # %% mistake="ties_go_up"
-# told: your encode rounds a tie to its odd neighbour
+# told: your encode() rounds a tie to its odd neighbour
 _right_encode = encode
 
 

@@ -29,7 +29,7 @@ def where_it_breaks(fmt):
 
 
 # %% mistake="ties_at_the_end_go_up"
-# told: your code rounds a tie at the end of the range up
+# told: at the end of the range, your code rounds a tie up
 _right_ends = where_it_breaks
 
 

@@ -111,7 +111,7 @@ def overlapped(*, streams: int = 3, blocking: bool = False, waits: bool = False,
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"blocking": True}, "each copy in is a blocking copy"),
+        ({"blocking": True}, "each copy to the device is a blocking copy"),
         ({"waits": True}, "the host waits for the device after every part"),
     ],
 )
@@ -129,7 +129,7 @@ def test_two_streams_are_told_that_there_are_three_engines(judged):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"early": True}, "the event was recorded before this operation was issued"),
+        ({"early": True}, "the event was recorded before this work was issued"),
         ({"loads_last": True}, "load the input first"),
     ],
 )

@@ -204,7 +204,7 @@ def test_ignoring_what_hides_the_network_loses(judged, solution):
     def always_update(batch, *, nodes, itemsize, behind):
         return solution["network_intensity"](batch, nodes=nodes, itemsize=itemsize, behind="weight gradient")
 
-    told = "your code counts half of the FLOPs that can hide it"
+    told = "your code counts only half of the FLOPs that can hide the sending"
 
     assert told == judged("network_roofline", network_intensity=always_update).what
 

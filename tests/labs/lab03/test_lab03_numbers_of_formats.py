@@ -144,7 +144,7 @@ def test_zero_keeps_its_sign_when_it_is_decoded(judged, solution):
     def decode(code, fmt):
         return solution["decode"](code, fmt) or 0
 
-    assert judged("encode_decode", decode=decode).what.startswith("your decode loses the sign of a zero")
+    assert judged("encode_decode", decode=decode).what.startswith("your decode() loses the sign of a zero")
 
 
 def test_the_librarys_format_is_not_the_answer_behind_its_methods(judged):

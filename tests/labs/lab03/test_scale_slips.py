@@ -10,7 +10,7 @@ from edl_labs.exercises.lab03_mixed_precision.range_and_scale import StaticScale
 from edl_labs.exercises.lab03_mixed_precision.scale_slips import known_scale_slip
 
 NAMED = {
-    "below one": "your scale is never below 1, although the one that fits may be",
+    "below one": "your scale is never below 1, although the right one may be",
     "empty bins": "your code treats empty bins as values that overflow",
     "one per cent": "exactly 1 % of the values is flushed; it must be less than 1 %",
     "exponent": "your function returned the exponent of the scale, not the scale",

@@ -11,7 +11,7 @@ from edl_labs.exercises.lab03_mixed_precision.recorded_sums import AccumulateSum
 
 CASE = {"name": "bf16", "mantissa_bits": 7, "low": -126, "values": [1.0] * 600}  # 256 + 1 is 256 there
 ZERO = "the loss that you compute is always 0"
-LAST = "you give back only one loss, the last one, after all values have been added"
+LAST = "your code adds back only one loss, the last one, after all values have been added"
 
 
 def told(sum_low) -> str:
