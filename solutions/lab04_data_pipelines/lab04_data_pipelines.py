@@ -141,7 +141,7 @@ with reveal_prediction("disk_in_order", "disk_scattered", "nvme_scattered") as t
 # | disk seek | 2 ms |
 #
 # A disk seek takes 20 000 times as long as an access to main memory. A read pays its latency only once, however long it
-# is: at 150 MB/s, a disk could read 300 kB in these 2 ms.
+# is: at 150 MB/s, a disk could read 300 kB in 2 ms.
 #
 # But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read through* the
 # unwanted ones in between than to jump over them.
@@ -389,10 +389,10 @@ with (
 # | move I/O to a separate node | `disk_s` becomes `wait_s`; the network carries samples as well as gradients |
 # | use RDMA | the network card writes into memory without the CPU: receiving takes no `cpu_s`, but `wait_s` stays |
 #
-# If 30 of the 40 ms move to another node, the cores allow 800 batches/s, and the step is the limit with 250.
+# If 30 of the 40 ms move to another node, the cores allow 800 batches/s, and the step is the limit, at 250 batches/s.
 #
 # The next picture shows which part waits for which. **Predict** how many workers are enough if a batch takes 8 ms to
-# decode and a step takes 4 ms. Then drag the sliders: beyond how many workers does nothing become faster, and what is
+# decode and a step takes 4 ms. Then drag the sliders: beyond how many workers is there no further gain, and what is
 # fully used then, the step or the four cores?
 
 # %%
@@ -876,18 +876,18 @@ for name, why in missing_decoders().items():
 # ## 7. Decode once
 #
 # Deck [000] advises: for images, apply non-random heavy processing *before* training. Work that is done once costs time
-# once, not in every epoch. But a transform may be moved there only if the model still gets the same inputs. A chain is
-# a list of transforms. Each has a `name`, a `kind`, and a flag `random`, which says whether it is drawn again for each
-# sample. These are the kinds:
+# once, not in every epoch. But a transform may be done in advance only if the model still gets the same inputs. A chain
+# is a list of transforms. Each has a `name`, a `kind`, and a flag `random`, which says whether it is drawn again for
+# each sample. These are the kinds:
 #
 # | kind | what it does | examples |
 # |---|---|---|
 # | `"decode"` | bytes become pixels; always first, never random | |
-# | `"point"` | changes each pixel's value by the same function, wherever it is | gamma, clip, brightness |
+# | `"point"` | applies the same function to each pixel's value, wherever the pixel is | gamma, clip, brightness |
 # | `"move"` | moves pixels to other places, without changing or losing any | flip, quarter turn |
 # | `"cut"` | keeps only a window of the image | crop |
 # | `"mix"` | makes each pixel from several neighbours | resize, blur |
-# | `"whole"` | changes each pixel by a statistic of all pixels | subtract the image's own mean |
+# | `"whole"` | changes each pixel using a statistic of all pixels | subtract the image's own mean |
 #
 # The names are examples; **only kind and `random` count**, and your answer must be right for *every* transform of that
 # kind. **Predict:** for how many pairs of kinds is the result the same in either order? The next cells try two examples
@@ -974,16 +974,16 @@ check("decode_once")
 # * on another node, which then sends pixels instead of files over the network that gradients use, too.
 #
 # Not everything that may move should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels
-# normalised to float32 are another four times as large: the processor saves work, but the disk must deliver more bytes.
-# *Resize* is the usual winner: it reduces both the data and the decoder's work. But look at the effect of a random crop
-# before it: the resize, and everything that follows, has to stay in the loader.
+# normalised to float32 are another four times as large: the processor has less to do, but the disk must deliver
+# more bytes. *Resize* is the usual winner: it reduces both the data and the decoder's work. But look at the effect of a
+# random crop before it: the resize, and everything that follows, has to stay in the loader.
 
 # %% [markdown]
-# ## 8. Your plan on this disk, and which format
+# ## 8. Your plan on this disk, and the choice of a format
 #
 # First, run your plan from section 1 on this machine's disk. A file has 2048 parts of 16 kB, and half of them are
 # wanted. Reading the whole file in one read shows the disk's rate. Reading the wanted parts in the requested order
-# shows how much a seek costs beyond that rate. **Predict:** if you plan with these two figures, how many reads are
+# shows how much time each seek adds. **Predict:** if you plan with these two figures, how many reads are
 # left, and how much faster is the plan?
 
 # %%
@@ -1054,7 +1054,7 @@ with (
 #   if the order is random).
 # * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
 #   epoch.
-# * The disk reads `disk["byte_per_s"]`. If the whole data set as stored (all samples with all columns) fits into
+# * The disk reads at `disk["byte_per_s"]`. If the whole data set as stored (all samples with all columns) fits into
 #   `disk["cache_bytes"]` (an equal size fits), only the first of the `access["epochs"]` epochs reads from the disk;
 #   otherwise every epoch does.
 # * Processor and disk do not overlap here: the cost is the sum of both times over all epochs.
@@ -1425,9 +1425,9 @@ with requires_solution("pack_sequences"), reveal_prediction("pad_packed") as tru
     print(f"looking along the rows instead: about {along:.2g} looks")
 
 # %% [markdown]
-# Packing has other costs: without the mask, a sequence would read its neighbours, and positions must restart at 0 in
-# each sequence. Packing also decides only by length which sequences share a row, unless it packs one shuffled pool
-# after another. Which of waste, randomness and throughput improve together, and which conflict?
+# Packing has other costs: it needs the mask, without which a sequence would read its neighbours, and positions must
+# restart at 0 in each sequence. Packing also decides only by length which sequences share a row, unless it packs one
+# shuffled pool after another. Which of waste, randomness and throughput improve together, and which conflict?
 
 # %%
 from edl_labs.pipeline import frontier
@@ -1452,7 +1452,7 @@ with style.look():
     left.legend()
 
 # %% [markdown]
-# Along each line, the pool that is sorted (or packed) at a time grows from one batch to the whole data set. Less
+# Along each line, the pool that is sorted (or packed) at once grows from one batch to the whole data set. Less
 # padding and more throughput go together, especially since each step has a fixed cost; both conflict with randomness.
 # Buckets lose nearly all randomness before their padding is halved. Packing loses little, since long and short
 # sequences share a row; its price is the mask, and code that can use it. No point is best for every model.

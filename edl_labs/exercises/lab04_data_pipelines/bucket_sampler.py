@@ -227,7 +227,7 @@ def _refuse_no_batches(got: Any) -> None:
         kind = {"NoneType": "None", "list": "a list", "tuple": "a tuple"}.get(got["returned"], got["returned"][:40])
         raise Wrong(
             f"`__iter__` returned {kind} instead of an iterator",
-            why="an iterator hands out one item after another, which a list does not",
+            why="a list can be iterated over, but it is not an iterator: next() does not work on it",
             next="write `return iter(batches)`, or `yield` each batch in `__iter__`",
         )
     if got["came"]:
@@ -242,7 +242,11 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
     count, size = len(case["lengths"]), case["batch_size"]
     if sorted(map(str, flat)) == sorted(map(str, case["lengths"])):
         why = f"the first batch is {str(batches[0])[:60]}"
-        raise Wrong("the batches contain lengths, not indices", why=why, next="use a sample's index in `lengths`")
+        raise Wrong(
+            "the batches contain lengths, not indices",
+            why=why,
+            next="put each sample's index in `lengths` into a batch, not its length",
+        )
     if sorted(flat) != list(range(count)):
         twice = len(flat) - len(set(flat))
         raise Wrong(
@@ -365,7 +369,7 @@ def _refuse_order(case: Any, batches: Any) -> None:
             "the batches are in the order of their lengths",
             why=f"the longest lengths of neighbouring batches have a rank correlation of {alike:.2f}; at most "
             f"{MOST_ALIKE} is allowed",
-            next="sorting decides which sequences share a batch; it need not decide the order of the batches",
+            next="use sorting only to decide which sequences share a batch, then shuffle the batches",
         )
 
 

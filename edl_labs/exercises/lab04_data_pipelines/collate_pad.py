@@ -35,12 +35,12 @@ class CollatePad(Exercise):
             raise Wrong(
                 "tokens and mask are in the wrong order",
                 why="your function returned the mask first",
-                next="return tokens, mask",
+                next="return the tokens first, then the mask: return tokens, mask",
             )
         if str(mask.dtype) != "bool" or str(tokens.dtype) != "int64":
             raise Wrong(
                 "tokens must be int64, and the mask bool",
-                why=f"yours are {tokens.dtype} and {mask.dtype}",
+                why=f"your tokens are {tokens.dtype}, and your mask is {mask.dtype}",
                 next="create them with dtype=torch.long and dtype=torch.bool",
             )
         if not (mask == right_mask).all():
@@ -59,7 +59,7 @@ class CollatePad(Exercise):
             raise Wrong(
                 "the tokens are in the wrong places",
                 why="a row has its tokens first, in their order, and then pad_id up to its end",
-                next="compare one row with its sequence",
+                next="print one row next to its sequence: at which position do they first differ?",
             )
 
     def format_case(self, case: Any) -> str:

@@ -54,7 +54,11 @@ class DecodeOnce(Exercise):
             for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
             why = "in every case, your function returned the places of the transforms that have to stay"
-            return Wrong("the transforms that stay were returned", why=why, next="return the other places instead")
+            return Wrong(
+                "the transforms that stay were returned",
+                why=why,
+                next="return the places of the transforms that may move, not of those that stay",
+            )
         if all(_past_those_behind(chain) == mine - {0} for chain, mine in zip(chains, answers, strict=True)):
             why = "your answers are exactly the transforms that may change places with every random one after them"
             then = (

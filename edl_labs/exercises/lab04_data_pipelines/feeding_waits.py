@@ -63,7 +63,7 @@ def needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
     odd = [(number, step) for number, step in late if step is not None and step > number - case["slots"]]
     if len(odd) > len(copies) / 2:
         number, step = odd[-1]
-        why = f"copying batch {number} waits for the step of batch {step}, which uses another slot: {slower}"
+        why = f"the copy of batch {number} waits for the step of batch {step}, which uses another slot: {slower}"
         then = f"wait only for the last user of this buffer: with {case['slots']} slots, batch {number - case['slots']}"
         return Wrong("copies wait for steps that use other buffers", why=why, next=then)
     return None

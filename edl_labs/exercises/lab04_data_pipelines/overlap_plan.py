@@ -161,7 +161,7 @@ def _judge_data(run: Replay, case: Any) -> None:
         raise Wrong(
             "a step worked on the wrong batch",
             why="step(buffer, i) does not read the data that load(buffer, i) loaded",
-            next="follow one batch through its buffers",
+            next="follow one batch from load() to step(): which buffers hold it, and which one does step() read?",
         )
 
 
@@ -203,16 +203,16 @@ def _missing_order(program: Any, first: int, second: int) -> str:
     if foreign and len(foreign) == len(behind) and awaited & _events(foreign):
         return (
             f"the event after {_in_words(program, first)} was recorded in a different stream, so it does not mark the "
-            "end of that: record it inside the same `with gpu.stream(...)`"
+            "end of that operation: record it inside the same `with gpu.stream(...)`"
         )
     early = [entry for entry in _recorded_just_before(program, first) if entry["event"] in awaited - _events(behind)]
     if early:
         call = "gpu.copy()" if program[first]["op"] == "copy" else "step()"
         return (
-            f"the awaited event was recorded before {_in_words(program, first)} was launched, so it does not mark the "
-            f"end of that: call record() after {call}"
+            f"the event that is waited for was recorded before {_in_words(program, first)} was launched, so it does "
+            f"not mark the end of that operation: call record() after {call}"
         )
-    return "record an event after the first of the two, and let a stream or the host wait for it before the second"
+    return "record an event after the first operation, and let a stream or the host wait for it before the second one"
 
 
 def _recorded_just_before(program: Any, index: int) -> list[dict[str, Any]]:
@@ -249,7 +249,7 @@ def _in_words(program: Any, index: int) -> str:
     # The check's own copy of the results comes last.
     if role == "copy" and copies - 1 != steps:
         return f"copy number {before}"
-    return {"load": "loading", "copy": "copying", "step": "the step of"}.get(role, role) + f" batch {before}"
+    return {"load": "the load of", "copy": "the copy of", "step": "the step of"}.get(role, role) + f" batch {before}"
 
 
 def _role(entry: dict[str, Any]) -> str:

@@ -190,7 +190,10 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
             "let positions after the last sequence see nothing, not even themselves",
         )
     elif (right & ~mask).any():
-        told, then = "a token does not see enough of its own sequence", "let it see itself and all earlier tokens of it"
+        told, then = (
+            "a token does not see enough of its own sequence",
+            "let each token see itself and all earlier tokens of its sequence",
+        )
     place = [int(n) for n in (mask != right).nonzero()[0][:1]] + [int(n) for n in (mask != right).nonzero()[1][:1]]
     where = f"for lengths {case['mask_lengths']}, the entry for position {place[0]} looking at {place[1]} is wrong"
     raise Wrong(told, why=where, next=then, keeps=_PACKED)

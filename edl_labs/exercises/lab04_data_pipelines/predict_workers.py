@@ -61,7 +61,9 @@ class PredictWorkers(Exercise):
             )
         for what, then, bounds in _SLIPS:
             if all(_gives(bounds, machine, workers, rate, right) for machine, workers, rate, right in asked):
-                return Wrong(what, why="this mistake gives exactly your rates, in all cases", next=then)
+                return Wrong(
+                    what, why="your rates are exactly those that this mistake produces, in all cases", next=then
+                )
         return None
 
     def format_case(self, case: Any) -> str:

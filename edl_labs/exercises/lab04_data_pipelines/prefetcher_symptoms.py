@@ -151,10 +151,10 @@ def judge_closing(got: Any) -> None:
     when, _, raised = got["refused"].partition(": ")
     if when:
         raise Wrong(
-            "close() raised an exception after the end"
+            "close() raised an exception when it was called after the last item"
             if "end" in when
-            else "close() raised an exception when called twice",
+            else "close() raised an exception when it was called a second time",
             why=f"it raised {raised}",
-            next="make close() do nothing, and raise nothing, after the end or on a second call; the given `__iter__` "
-            "sets the event at the end",
+            next="let close() do nothing, and raise nothing, after the last item or when it is called again; the given "
+            "`__iter__` sets the event after the last item",
         )

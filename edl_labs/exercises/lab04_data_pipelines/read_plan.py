@@ -46,7 +46,9 @@ class ReadPlan(Exercise):
         joined = [sorted(tuple(read) for read in plan) for plan in got]
         for what, then, rule in _RULES:
             if all(plan == _by_rule(case, rule) for case, plan in zip(cases, joined, strict=True)):
-                return Wrong(what, why="this rule gives exactly your plans, in all cases", next=then)
+                return Wrong(
+                    what, why="your plans are exactly those that this mistake produces, in all cases", next=then
+                )
         kinds = {kind for case, plan in zip(cases, joined, strict=True) for kind in _shards_read(case, plan)}
         if kinds == {"whole", "by sample"}:
             return Wrong(
@@ -252,7 +254,7 @@ def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, An
         return Wrong(what, why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}", next=then)
     if mine["seeks"] > best["seeks"] and mine["read_bytes"] <= best["read_bytes"]:
         return Wrong(
-            "the plan jumps where it should read on",
+            "the plan jumps over gaps that it should read",
             why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
             next="in which order are the bytes stored on the disk, and when is a gap cheaper to read than to jump "
             "over?",
@@ -266,7 +268,7 @@ def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, An
     return Wrong(
         "a different plan is faster",
         why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
-        next="work out the cost of each gap twice, once read through and once jumped over, and choose the cheaper way",
+        next="for each gap, work out the cost of reading it and the cost of jumping over it; choose the cheaper way",
     )
 
 

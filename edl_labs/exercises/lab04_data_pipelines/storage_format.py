@@ -124,7 +124,7 @@ def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
     if told:
         return Wrong(told, why=why, next="read the table and the rules below it again")
     return Wrong(
-        "the cost of a format is wrong", why=why, next="work out the disk's and the processor's time per epoch"
+        "the cost of a format is wrong", why=why, next="work out the disk's time and the processor's time per epoch"
     )
 
 

@@ -139,7 +139,9 @@ def known_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | Non
     wrong = sum(said != right for *_, said, right in asked)
     for what, then, rule in _RULES if wrong else ():
         if all(said == ("cpu" if rule(entry, peak) else "gpu") for entry, peak, said, _ in asked):
-            why = f"all of your {len(asked)} answers follow this rule, and {wrong} of them are wrong"
+            why = (
+                f"all of your {len(asked)} answers are those that this mistake produces, and {wrong} of them are wrong"
+            )
             return Wrong(what, why=why, next=then)
     return None
 

@@ -9,6 +9,7 @@ from edl_labs.checks.asked_form import in_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
 from edl_labs.exercises.recorded_programs import OWN, replayed, require_bound, written
+from edl_labs.units import counted
 from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
 from edl_labs.virtual.case_program import CaseProgram
 from edl_labs.virtual.training import JobPlan, Loss, SmallTraining
@@ -44,7 +45,7 @@ class Planted(Exercise):
             raise Wrong(
                 "the returned losses are still on the device",
                 why=f"{got['unread']} of {len(got['losses'])} are objects that forward returned; expected numbers",
-                next="call job.item on each loss after the loop",
+                next="after the loop, call job.item() on each loss and return the numbers",
             )
         if got["lacked"] >= 0:
             raise batch_is_lacking(got["lacked"], replayed(got["program"], machine_of(case)).program, plan)
@@ -340,7 +341,7 @@ def _host_reads(run: Replay, plan: JobPlan) -> None:
     if early > len(plan.order) // 10:
         raise Wrong(
             "the host reads the loss while the device should be working",
-            why=f"it does so {early} times before the last launch, and each time the device runs out of work",
+            why=f"it does so {counted(early, 'time')} before the last launch; each time, the device runs out of work",
             next="keep the losses on the device and read them after the loop: the numbers are not needed before",
         )
 

@@ -169,7 +169,7 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     if close(said, _totals(case)[name], rtol=1e-6):
         return Wrong(
             f"{name} has its total time instead of its self time",
-            why="the time of its callees is counted in its row, and again in their own rows",
+            why="the time of its callees is counted twice: in its own row, and again in their rows",
             next="subtract the time of the rows directly inside it",
         )
     have, should = (sum(v for v in side.values() if type(v) in (int, float)) for side in (mine, rights))
@@ -220,7 +220,7 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     apart, bound = abs(entry["cuda_s"] - entry["cpu_s"]), 0.05
     if (apart <= bound * entry["cuda_s"]) != (apart <= bound * entry["cpu_s"]):
         then = "compare the difference with 0.05 * cpu_s"
-        return Wrong("the 5 % were taken of the wrong column", why=f"they are 5 % of cpu_s: {rate}", next=then)
+        return Wrong("the 5 % were computed from the wrong column", why=f"they are 5 % of cpu_s: {rate}", next=then)
     if right == "cpu":
         return Wrong(
             "an operator that never left the CPU was assigned to the GPU",
@@ -239,7 +239,7 @@ def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: floa
     window, samples = case["window"], case["samples"]
     if column not in ("own", "total") or type(said) not in (int, float):
         return None
-    why = f"got {said:.4g} for {column} of {frame}"
+    why = f"got {said:.4g} for `{column}` of {frame}"
     if right and close(said, 100 * right):
         return Wrong("the shares are percentages", why=why, next="return a fraction of at most 1")
     active = sum(not sample["idle"] for sample in samples[-window:])
@@ -275,18 +275,18 @@ def _sampler_symptom(case: Any, frame: str, column: str, *, said: Any, rights: A
     if column == "total_s" and close(said, repeated) and not close(repeated, total_s):
         return Wrong(
             f"the total time of {frame} counts some samples twice",
-            why="it is on some stacks twice, since it calls itself, but each sample is only one tick of time",
+            why="the function is on some stacks twice, since it calls itself, but each sample is only one tick of time",
             next="count a sample once for each different frame on its stack",
         )
     whole = {"own": own_s, "total": total_s}.get(column)
     if whole is not None and close(said, whole * case["rate_hz"] / len(case["samples"])):
         return Wrong(
             f"the share of {frame} covers the whole run",
-            why="shares cover only the window, which is the last samples; seconds cover the whole run",
-            next=f"use only the last {window} samples for own and total",
+            why="shares cover only the window, which is the last samples; own_s and total_s cover the whole run",
+            next=f"use only the last {window} samples for `own` and `total`",
         )
     return Wrong(
-        f"{column!r} of {frame} is wrong",
+        f"`{column}` of {frame} is wrong",
         why=f"got {said!r}; {_COLUMNS[column]}",
         next="count by hand for this one frame, in the stacks of active samples",
     )

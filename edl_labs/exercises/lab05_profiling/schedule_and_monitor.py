@@ -34,7 +34,9 @@ class ScheduleStates(Exercise):
         for step, (said, right) in enumerate(zip(got, want, strict=True)):
             if said != right and not case["repeat"] and set(got) == {"none"}:
                 why = f"all of your {len(got)} states are 'none'"
-                raise Wrong("repeat=0 was treated as no cycle at all", why=why, next="what does 0 mean for repeat?")
+                raise Wrong(
+                    "repeat=0 was treated as no cycle at all", why=why, next="how many cycles does `repeat=0` ask for?"
+                )
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
 
@@ -262,7 +264,9 @@ def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong
         then = "make each cycle wait `stretch` times as long as the previous one; the first waits `wait` steps"
         return Wrong("a later cycle waits too long or not long enough", why=place, next=then)
     if said == "none" and not case["repeat"] and is_later:
-        return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 mean for repeat?")
+        return Wrong(
+            "the cycles end although `repeat` is 0", why=place, next="how many cycles does `repeat=0` ask for?"
+        )
     if start and is_later:
         return Wrong(
             "a later cycle is shifted",

@@ -213,11 +213,11 @@ def _of_own(got: Any, pattern: str, line: str, right: str, costs: dict[tuple[str
     own = by_place(got)
     mine = [own.get((pattern, one), 0.0) for one in (line, right)]
     if not own:
-        return "charges returned nothing that could be compared"
+        return "charges() returned nothing that could be compared"
     if all(
         close(said, costs.get((pattern, one), 0.0), atol=1e-9) for said, one in zip(mine, (line, right), strict=True)
     ):
-        return "your charges are the same, but blame did not choose the larger one"
+        return "your charges are the same, but blame() did not choose the larger one"
     return f"your own charges are {seconds(mine[0])} and {seconds(mine[1])}"
 
 
@@ -298,7 +298,7 @@ _BLAME = {
 _REMOVED = {
     "kernels": "each kernel takes half its time",
     "launch": "launches with only Python between them become one; Python before the first or after the last stays",
-    "synchronisation": "only items and syncs are removed",
+    "synchronisation": "only the operations `item` and `sync` are removed",
     "data": "only loads are removed",
     "copy": "each copy becomes pinned, and stays on its stream",
 }

@@ -16,7 +16,9 @@ def known_layout(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
         return None
     for layout, (what, why, then) in _LAYOUTS:
         if all(list(mine) == layout(case)[: case["steps"]] for case, mine in zip(cases, got, strict=True)):
-            return Wrong(what, why=f"{why}; this mistake gives your states in all cases", next=then)
+            return Wrong(
+                what, why=f"{why}; your states are exactly those that this mistake produces, in all cases", next=then
+            )
     return None
 
 

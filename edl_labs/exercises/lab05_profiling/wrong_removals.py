@@ -55,7 +55,9 @@ def _another_number(mine: list[Gains], rights: list[Gains], times_s: list[float]
             close(said, number(right, now_s), rtol=1e-4, atol=1e-5 * number(2, now_s)) for said, right, now_s in told
         ):
             then = "divide the seconds of the unchanged step by those of the step without the cause"
-            return Wrong(what, why=f"all {len(told)} numbers are right except for this; 1.0 means no gain", next=then)
+            return Wrong(
+                what, why=f"apart from this mistake, all {len(told)} numbers are right; 1.0 means no gain", next=then
+            )
     return None
 
 
@@ -256,8 +258,8 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
         ("nothing was merged: the step was not changed", _TOGETHER, _without()),
     ),
     "synchronisation": (
-        ("only item was removed, but sync was kept", _NO_WAITS, _without("item")),
-        ("only sync was removed, but item was kept", _NO_WAITS, _without("sync")),
+        ("only `item` was removed, but `sync` was kept", _NO_WAITS, _without("item")),
+        ("only `sync` was removed, but `item` was kept", _NO_WAITS, _without("sync")),
         ("Python was removed together with the waits", _NO_WAITS, _without("item", "sync", "python")),
         ("the copies were removed together with the waits", _NO_WAITS, _without("item", "sync", "copy")),
         (

@@ -31,7 +31,11 @@ def known_criterion(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong 
             some = "both" if count == 2 else f"all {count}"
             of_one = f"{some} cases with {asked[0]!r}, the only cases that you got wrong"
             where = "all cases" if len(asked) > 1 else of_one
-            return Wrong(", or ".join(said[:2]), why=f"this rule gives your lines in {where}", next=found[0][1])
+            return Wrong(
+                ", or ".join(said[:2]),
+                why=f"your lines are exactly those that this mistake produces, in {where}",
+                next=found[0][1],
+            )
     return None
 
 
@@ -185,11 +189,11 @@ def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device:
     return {min(mine, key=lambda span: span["start_s"])["line"]}
 
 
-_ONE = "use only the charges of the pattern that blame is given, and return the line with the most seconds"
+_ONE = "use only the charges of the pattern passed to blame(), and return the line with the most seconds"
 _SECONDS = "compare the lines' seconds: max of a dict returns its largest key, unless `key=` says what to compare"
 _MOVES = "update the largest seconds so far together with their line whenever you find a larger value"
-_LAST = "you returned the last line that charges contains for the pattern, whatever its seconds are"
-_FIRST = "you returned the first line that charges contains for the pattern, whatever its seconds are"
+_LAST = "you returned the last line that `charges()` returns for the pattern, whatever its seconds are"
+_FIRST = "you returned the first line that `charges()` returns for the pattern, whatever its seconds are"
 _DOWNWARDS = "use max, or the last element of sorted, which sorts in ascending order"
 _NOT_THE_NUMBER = "add up the seconds that are charged to each line: a line with many short spans may cost little"
 _NOT_AVERAGED = "add up a line's charges without dividing them: the step pays for all of them"

@@ -27,7 +27,11 @@ def known_charge(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
     spans = [case["spans"] for case in cases]
     if all(_agree(one, _shares(right, of)) for one, right, of in zip(mine, rights, spans, strict=True)):
         why = "each of your charges is the right one divided by the length of the window"
-        return Wrong("your charges are shares of the window, not seconds", why=why, next="leave out the division")
+        return Wrong(
+            "your charges are shares of the window, not seconds",
+            why=why,
+            next="return the seconds without dividing them by the length of the window",
+        )
     for pattern, kind, names in ((_SYNC, "wait", "waits"), ("data", "load", "loads")):
         wrong = {of for one in off for of, _ in one}
         # A wait named "copy" is charged to copies.

@@ -40,7 +40,11 @@ class BestSegments(Exercise):
             raise Wrong("segments, tensors and layers must be whole numbers", why=why, next="use // for divisions")
         if not 1 <= segments <= layers:
             why = f"got {segments:g} segments for {layers} layers"
-            raise Wrong("every segment must contain at least one layer", why=why, next="try 1 to `layers` segments")
+            raise Wrong(
+                "every segment must contain at least one layer",
+                why=why,
+                next="try all numbers of segments from 1 to `layers`",
+            )
         right = checkpointed_peak(layers, segments, saved_per_layer=saved)
         if held != right:
             raise _held_symptom(layers, saved, segments, held)
@@ -52,7 +56,9 @@ class BestSegments(Exercise):
             if want[0] == 1:
                 why = f"{segments:g} segments hold {held:g} tensors, but so does one segment, which runs nothing again"
                 raise Wrong(
-                    "your answer ignores one segment, with nothing checkpointed", why=why, next="try 1 to `layers`"
+                    "your answer ignores one segment, with nothing checkpointed",
+                    why=why,
+                    next="try all numbers of segments from 1 to `layers`",
                 )
             fewer = counted(again - want[2], "layer")
             why = (
@@ -103,7 +109,7 @@ _OTHER_SUMS = (
     (
         lambda layers, saved, segments: segments - 1 + _largest(layers, segments),
         "each layer of the largest segment was counted as one tensor",
-        "every answer does so, however many tensors a layer saves",
+        "your code does this in every answer, however many tensors a layer saves",
         "count `saved_per_layer` tensors for each of these layers",
     ),
     (

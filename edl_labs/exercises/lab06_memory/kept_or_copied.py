@@ -83,7 +83,7 @@ class OffloadOrRecompute(Exercise):
             known = raise_mistake(list(run.program))
             raise known or Wrong("your code raised an exception", why=got["raised"], next="run it on the inputs shown")
         if not run.program:
-            why = "do_step returned without issuing any operation on the step"
+            why = "`do_step()` returned without issuing any operation on the step"
             raise Wrong("the step was not done", why=why, next="after you have found a plan, issue it on `step`")
         if run.missing:
             why = f"{', '.join(run.missing[:3])} never ran"

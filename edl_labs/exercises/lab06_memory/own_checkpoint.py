@@ -151,7 +151,7 @@ def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
 
 def _judge_record(case: Any, got: Any, want: Any) -> None:
     if got["program"].startswith(_UNRECORDED):
-        then = "make apply work for every run, with PyTorch's functions for products, sums, elements and indices"
+        then = "make `apply()` work for every `run`, with PyTorch's functions for products, sums, elements and indices"
         raise Wrong("your Checkpoint cannot be recorded", why=got["program"].removeprefix(_UNRECORDED), next=then)
     right = want["facts"] if "facts" in want else facts(case, want["program"])
     judge_program(facts(case, got["program"]), right, _within(case))
@@ -192,7 +192,7 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
         return Wrong("the inputs of the second run are not detached", why=why, next=then)
     if "gradient different than None" in text:  # torch's words for a gradient at the place of a number
         why = f"torch says: {text[:160]}"
-        then = "return one gradient for each argument of apply, in their order: None for run and for each number"
+        then = "return one gradient for each argument of `apply()`, in the same order: None for run and for each number"
         return Wrong("backward returned a gradient for an argument that is not a tensor", why=why, next=then)
     if "does not require grad" not in text:  # torch's words for a tensor without a graph
         return None
@@ -244,7 +244,7 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             raise Wrong(f"no gradient reaches {words}", why=why, next=then)
         if not mine:
             then = "return one gradient for each input, and None for run and for anything that is not a tensor"
-            raise Wrong(f"no gradient reaches {words}", why="it is None after the backward pass", next=then)
+            raise Wrong(f"no gradient reaches {words}", why="its .grad is None after the backward pass", next=then)
         if case["dropout"] and off > _OTHER_MASK and not got["random"][1]:
             why = f"the output is right, but the gradient of {words} is {off:.0%} off: different elements were dropped"
             if got["random"][3]:

@@ -283,7 +283,9 @@ def _alone(case: Any, got: Any) -> Wrong:
         return Wrong("a layer runs again more than once", why=why)
     if run.peak_bytes > right.peak_bytes:
         why = f"{tried}the peak is {byte_count(run.peak_bytes)}, at {run.peak.operation}"
-        then = f"find what can be dropped earlier: {byte_count(right.peak_bytes)} are enough"
-        return Wrong("run_step holds more than necessary", why=why, next=then)
+        then = f"find out what can be dropped earlier: a peak of {byte_count(right.peak_bytes)} is enough"
+        return Wrong("`run_step()` holds more than necessary", why=why, next=then)
     why = f"{tried}the step is complete, and its peak is {byte_count(run.peak_bytes)}, as it should be"
-    return Wrong("run_step is right, but place is not written yet", why=why, next="write place, then check again")
+    return Wrong(
+        "`run_step()` is right, but `place()` is not written yet", why=why, next="write `place()`, then check again"
+    )

@@ -34,7 +34,7 @@ class SameOrNot(Exercise):
         if got == "update":
             why = "everything that is done to the gradients is done once per window, as with one large batch"
             raise Wrong(
-                "your answer is update, but nothing here changes the update itself",
+                "your answer is `update`, but nothing here changes the update itself",
                 why=why,
                 next="what is done to each micro-batch?",
             )
@@ -96,7 +96,7 @@ def _update_symptom(case: Any) -> Wrong:
         return Wrong(
             "your answer overlooks a schedule that runs ahead",
             why=why,
-            next="compare with one step of the schedule per update",
+            next="compare with a scheduler that makes one step per update",
         )
     why = "something is done for each micro-batch that is done only once for one large batch"
     return Wrong("your answer overlooks that the update differs", why=why, next="go through clip, scaler and scheduler")
@@ -114,7 +114,7 @@ _TAKEN_FOR_UPDATES = (
     (
         lambda case: case["optimizer"] == "adam",
         "your code treats Adam as a different update",
-        "your answer is update for every job with Adam, but Adam gets the window's gradient in both cases",
+        "your answer is `update` for every job with Adam, but Adam gets the window's gradient in both cases",
         "what does the optimizer get, and how often?",
     ),
     (
@@ -168,6 +168,10 @@ def _mask_symptom(case: Any, want: str) -> Wrong:
         return Wrong("your answer overlooks a dropout in training", why=why, next=then)
     if any(layer["kind"] == "dropout" and layer["training"] for layer in case["layers"]):
         why = "with p = 0, nothing is dropped"
-        return Wrong("a dropout that drops nothing was treated as noise", why=why, next="check its p")
+        return Wrong(
+            "a dropout that drops nothing was treated as noise",
+            why=why,
+            next="check the p of each dropout: how much does it drop?",
+        )
     why = "in eval mode, dropout returns its input unchanged, whatever its p is"
     return Wrong("a dropout in eval mode was treated as noise", why=why, next="check the mode of the layer")

@@ -26,11 +26,11 @@ def placed_mistake(text: str, layers: int) -> Wrong | None:
     """What is wrong with the form of the stretches of so many layers."""
     if text == "null":
         then = "try stretches of several layers, and several stretches, with the other layers kept"
-        return Wrong("place found no stretches", why="for every budget, some set of stretches fits", next=then)
+        return Wrong("`place()` found no stretches", why="for every budget, some set of stretches fits", next=then)
     if text:
         return _beyond(json.loads(text), layers)
     why = "a stretch is a pair of its first layer and the layer after its last one"
-    return Wrong("place did not return stretches", why=why, next="return a list of (start, stop)")
+    return Wrong("`place()` did not return stretches", why=why, next="return a list of (start, stop)")
 
 
 def _beyond(stretches: Any, layers: int) -> Wrong | None:

@@ -91,7 +91,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="zero_repeats_are_none"
-# told: the cycles end although repeat is 0
+# told: the cycles end although `repeat` is 0
 _right_states = schedule_states
 
 

@@ -34,7 +34,7 @@ def ran_on(entry, *, cpu_flop_per_s):
 
 
 # %% mistake="five_per_cent_of_the_other_column"
-# told: the 5 % were taken of the wrong column
+# told: the 5 % were computed from the wrong column
 def ran_on(entry, *, cpu_flop_per_s):
     if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
         return "gpu"

@@ -74,14 +74,14 @@ def feeding(
     ("slip", "told"),
     [
         ({"to": lambda slot, slots: 0}, "all batches use the same device buffer"),
-        ({"copied_in": "default"}, "the event after copying batch 0 was recorded in a different stream"),
+        ({"copied_in": "default"}, "the event after the copy of batch 0 was recorded in a different stream"),
         ({"done_in": "copies"}, "the event after the step of batch 0 was recorded in a different stream"),
         ({"waits_for": -1}, "copies wait for steps that use other buffers"),
         ({"swapped": True}, "batches are copied from the device to the host"),
         ({"on_host": True}, "step works on the host's buffer"),
         (
             {"early": True},
-            "was recorded before copying batch 0 was launched, so it does not mark the end of that: call record()",
+            "was recorded before the copy of batch 0 was launched, so it does not mark the end of that operation",
         ),
         ({"blocks": True}, "the host waits for each copy to end"),
         ({"then": lambda gpu, copies, steps, event: event.synchronize()}, "waits for each copy before it loads the"),
@@ -90,7 +90,7 @@ def feeding(
         # Near them: the event of another slot, and a host that waits for steps.
         (
             {"awaits": 1},
-            "record an event after the first of the two, and let a stream or the host wait for it before the second",
+            "record an event after the first operation, and let a stream or the host wait for it before the second one",
         ),
         (
             {"then": lambda gpu, copies, steps, event: steps.synchronize()},

@@ -234,8 +234,12 @@ CASE = {"kind": "all", "first": 0, "depth": 3, "count": 4, "take": -1, "error": 
 @pytest.mark.parametrize(
     ("close", "take", "told"),
     [
-        ("if self._closed.is_set(): raise RuntimeError('closed')", -1, "close() raised an exception after the end"),
-        ("if self._closed.is_set(): raise OSError", 2, "close() raised an exception when called twice"),
+        (
+            "if self._closed.is_set(): raise RuntimeError('closed')",
+            -1,
+            "close() raised an exception when it was called after the last item",
+        ),
+        ("if self._closed.is_set(): raise OSError", 2, "close() raised an exception when it was called a second time"),
         # Near it: one that cannot be closed at all.
         ("self._no_such_name", -1, "your code raised AttributeError"),
         ("raise OSError", 2, "your code raised OSError"),

@@ -73,7 +73,7 @@ def one_gap_read(wanted, **disk):
         # Near it: all of them by sample, all whole, and one gap decided by itself.
         (whole_or_by_sample(lambda useful: False), "every sample is read separately"),
         (whole_or_by_sample(lambda useful: True), "the plan reads unwanted data: it reads each shard in one go"),
-        (one_gap_read, "the plan jumps where it should read on"),
+        (one_gap_read, "the plan jumps over gaps that it should read"),
     ],
 )
 def test_shards_that_are_read_whole_or_by_sample_are_told(judged, plan, told):

@@ -136,7 +136,7 @@ def test_the_five_per_cent_are_of_the_column_that_the_text_names(judged):
         fast = entry["flop"] > cpu_flop_per_s * entry["cuda_s"]
         return "gpu" if fast or abs(entry["cuda_s"] - entry["cpu_s"]) > 0.05 * entry["cuda_s"] else "cpu"
 
-    assert "of the wrong column" in judged("self_times", ran_on=ran_on).what
+    assert "from the wrong column" in judged("self_times", ran_on=ran_on).what
 
 
 @pytest.mark.parametrize("state", ["", "recording", "NONE"])

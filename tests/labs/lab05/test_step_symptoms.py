@@ -58,7 +58,7 @@ def lasting_as_the_longest(step):
         ("launch", dropping("launch"), "the kernels were removed with their launches"),
         ("launch", lasting_as_the_longest, "the merged launch lasts only as long as its longest kernel"),
         ("copy", dropping("copy"), "the copies were removed, but they should only be pinned"),
-        ("synchronisation", dropping("item"), "only item was removed, but sync was kept"),
+        ("synchronisation", dropping("item"), "only `item` was removed, but `sync` was kept"),
         ("kernels", dropping("launch"), "the kernels were removed, but they should take half of their time"),
         ("data", dropping("load", "copy"), "the copies were removed together with the loads"),
     ],
@@ -158,7 +158,7 @@ def most_of_all(charges, pattern):
         (lambda c, p: max(of_the_pattern(c, p)), "you returned the last line in alphabetical order"),
         (
             lambda c, p: list(of_the_pattern(c, p))[-1],
-            "you returned the last line that charges contains for the pattern",
+            "you returned the last line that `charges()` returns for the pattern",
         ),
         (most_of_all, "the pattern was ignored"),
     ],

@@ -210,7 +210,7 @@ def test_run_step_is_looked_at_before_place_is_written(exercises, solution):
         for i in range(6):
             step.forward(i, keep=True)
 
-    assert "run_step is right, but place is not written yet" == _told_alone(exercises, solution["run_step"])
+    assert "`run_step()` is right, but `place()` is not written yet" == _told_alone(exercises, solution["run_step"])
     assert "outputs inside a stretch are never dropped" == _told_alone(exercises, outputs_stay)
     assert "the step is incomplete" == _told_alone(exercises, stops)
 
