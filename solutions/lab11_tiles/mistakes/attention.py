@@ -50,7 +50,7 @@ total = total + tl.sum(weights, axis=1)
 
 
 # %% mistake="attention_padding_counts"
-# told: missing keys
+# told: your kernel counts keys that do not exist
 # %% replace
 scores = tl.where(columns[None, :] < keys, scores, -float("inf"))
 # %% by
