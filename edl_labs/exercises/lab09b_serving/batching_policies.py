@@ -100,10 +100,10 @@ class Batcher(Exercise):
         rate = len(load) / load[-1].arrival_s
         offered = ", ".join(f"{one['per_s']:g}" for one in case["runs"])
         return (
-            f"{case['kind']}: {len(load)} requests, {rate:.3g} per second, of {lengths[0]} to {lengths[-1]} tokens, "
-            f"half of them below {lengths[len(lengths) // 2]}; up to {machine.most_sequences} in a batch, limit "
-            f"{seconds(case['limit_s'])}; servers for {case['demand_per_s']:g} requests per second within "
-            f"{seconds(case['kept_s'])}, with runs measured at {offered} per second"
+            f"{case['kind']}: {len(load)} requests of {lengths[0]} to {lengths[-1]} tokens, {rate:.3g} per second, "
+            f"half of them shorter than {lengths[len(lengths) // 2]}; up to {machine.most_sequences} in a batch, limit "
+            f"{seconds(case['limit_s'])}; servers needed for {case['demand_per_s']:g} requests per second within "
+            f"{seconds(case['kept_s'])}; runs were measured at {offered} requests per second"
         )
 
 
@@ -114,9 +114,9 @@ def _left(run: ServerReplay) -> Wrong:
     lengths = [one.prompt_tokens for one in left]
     served = [one.prompt_tokens for one in run.requests if one.finish_s is not None]
     if not served or max(served) >= min(lengths):
-        return Wrong("requests wait forever", why=why, next="run batches that are not full, too")
-    why += f"; the first is number {left[0].number}, and their prompts have {min(lengths)} to {max(lengths)} tokens"
-    return Wrong("some requests are never chosen", why=why, next="what has to happen for queue[0] to run?")
+        return Wrong("requests wait forever", why=why, next="also run batches that are not full")
+    why += f"; the first one is number {left[0].number}, and their prompts have {min(lengths)} to {max(lengths)} tokens"
+    return Wrong("some requests are never chosen", why=why, next="under which condition does queue[0] run?")
 
 
 def _is_late(case: Any, got: Any) -> bool:
@@ -130,36 +130,36 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
     """What keeps the last of a hundred waiting, from the batches and their order."""
     batches = [batch for batch in steps_of(run) if batch]
     mean_s = fmean(one.latency_s for one in run.requests)
-    reached = f"p99 is {seconds(late_s)}, the limit {seconds(case['limit_s'])}"
+    reached = f"p99 is {seconds(late_s)}, but the limit is {seconds(case['limit_s'])}"
     idle_s = _idle_while_waiting(run)
     if idle_s > 0.2 * mean_s:
         why = f"{reached}; on average a request waits {seconds(idle_s)} while the device is idle"
-        then = "what do you gain by waiting, if the next batch fills up while this one runs?"
+        then = "what do you gain by waiting? The next batch fills up while the current one runs"
         return Wrong("the device idles while requests wait", why=why, next=then)
     if len(run.requests) / len(batches) < 1.05:
-        why = f"{reached}; {counted(len(batches), 'batch')} for {len(run.requests)} requests"
-        then = "batch requests: the weights are read once for a whole batch"
+        why = f"{reached}; your code runs {counted(len(batches), 'batch')} for {len(run.requests)} requests"
+        then = "put several requests into a batch: the weights are read only once for all of them"
         return Wrong("requests are served one by one", why=why, next=then)
     prompts = [one.prompt_tokens for one in run.requests]
     padded = sum(len(batch) * max(prompts[n] for n in batch) for batch in batches) / sum(prompts)
-    starved = _starved(run, prompts, f"{reached}, the mean {seconds(mean_s)}")
+    starved = _starved(run, prompts, f"{reached}; the mean is {seconds(mean_s)}")
     if starved is not None:
         return starved
     if padded > _PADDED:
-        why = f"{reached}; with padding, the batches compute {padded:.1f} times the requested tokens"
-        then = "which requests should share a batch, if a batch is as long as its longest prompt?"
-        return Wrong("long prompts delay the short ones in their batch", why=why, next=then)
+        why = f"{reached}; including padding, the batches compute {padded:.1f} times the requested tokens"
+        then = "a batch takes as long as its longest prompt needs: which requests should share a batch?"
+        return Wrong("long prompts delay the short ones in the same batch", why=why, next=then)
     largest = max(map(len, batches))
     # Where fewer wait than the batches have, nobody could have made them larger.
     queue = fmean(moment.waiting for moment in run.moments)
     if largest < run.machine.most_sequences and run.utilisation > 0.9 and queue > largest:
         why = f"{reached}; the largest batch has {largest} requests, but {run.machine.most_sequences} are allowed"
-        then = "how much longer does a batch take with one more request of that length?"
+        then = "how much longer does a batch take if it has one more request of the same length?"
         return Wrong("batches stay small while the queue grows", why=why, next=then)
     latest = sorted(run.requests, key=lambda one: one.latency_s)[-_LATEST:]
     passed = fmean(len(passing(run)[one.number]) for one in latest)
     why = (
-        f"{reached}, the mean {seconds(mean_s)}; the {_LATEST} requests with the longest latency have prompts of "
+        f"{reached}; the mean is {seconds(mean_s)}; the {_LATEST} requests with the longest latency have prompts of "
         f"{min(one.prompt_tokens for one in latest)} to {max(one.prompt_tokens for one in latest)} tokens, and on "
         f"average {passed:.0f} later requests run before each of them"
     )
@@ -194,18 +194,18 @@ def _starved(run: ServerReplay, prompts: list[int], reached: str) -> Wrong | Non
         return None
     told = f"on average {len(pairs) / len(late):.0f} later requests run before each of those that wait longest"
     if sum(prompts[other] < prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        then = "which request must run next to limit the longest waits? A good mean allows a few very long ones"
+        then = "which request must run next to limit the longest waits? A short mean allows a few very long waits"
         why = f"{reached}; {told}, nearly all of them shorter"
-        return Wrong("the mean is short because long prompts keep waiting", why=why, next=then)
+        return Wrong("the mean is short only because long prompts keep waiting", why=why, next=then)
     if sum(prompts[other] > prompts[number] for number, other in pairs) > 0.9 * len(pairs):
         why = f"{reached}; {told}, nearly all of them longer"
         return Wrong(
             "short prompts keep waiting because of long ones",
             why=why,
-            next="which request waits longest? queue[0] came first",
+            next="queue[0] came first: which request has waited longest?",
         )
     what = "later requests overtake those that have waited longest"
-    return Wrong(what, why=f"{reached}; {told}", next="which request waits longest? queue[0] came first")
+    return Wrong(what, why=f"{reached}; {told}", next="queue[0] came first: which request has waited longest?")
 
 
 def _largest_kept(case: Any, statistic: Callable[[list[float]], float]) -> float:
@@ -226,22 +226,22 @@ def _one_too_late(latencies_s: list[float]) -> float:
     return sorted(latencies_s)[int(SHARE * len(latencies_s))]
 
 
-_P99 = "compare the latency that 99 of 100 requests do not exceed"
+_P99 = "compare the limit with the latency that 99 of 100 requests do not exceed"
 _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
     (_servers_by(fmean), "the mean is compared with the limit",
      "if only the mean is within the limit, many requests are late", _P99),
     (_servers_by(median), "the median is compared with the limit",
-     "half of the requests may be later than the median", _P99),
+     "if only the median is within the limit, half of the requests may be late", _P99),
     (_servers_by(max), "the longest latency is compared with the limit",
-     "one request in a hundred may exceed the limit", "sort the latencies: which one has 99 of 100 at or before it?"),
+     "one request in a hundred may exceed the limit", "sort the latencies: which one do 99 of 100 not exceed?"),
     (_servers_by(_one_too_late), "p99 is taken one place too late in the sorted latencies",
-     "taking the latency at int(0.99 * n) gives your result", "which of 100 latencies has 99 at or before it?"),
+     "the latency at index int(0.99 * n) gives your result", "sort 100 latencies: which one do 99 of them not exceed?"),
     (lambda case: math.ceil(case["demand_per_s"] / max(one["per_s"] for one in case["runs"])),
      "servers are planned for the largest load that was measured",
      "at full load the queue grows without bound, and so does the wait", "which loads stay within the limit?"),
     (lambda case: math.ceil(case["demand_per_s"] / min(one["per_s"] for one in case["runs"])),
      "servers are planned for the smallest load that was measured",
-     "that takes more servers than the limit requires", "which is the largest load that stays within the limit?"),
+     "that takes more servers than the limit requires", "what is the largest load that stays within the limit?"),
 )  # fmt: skip
 
 
@@ -250,13 +250,11 @@ def _miscounted(case: Any, found: Any, right: int) -> Wrong:
     if found == right - 1:
         return Wrong("one server is missing", why=why, next="round up: a fraction of a server cannot serve requests")
     if found == right + 1:
-        then = "do you divide by the largest load within the limit, and do you count 99 of 100 exactly?"
+        then = "do you divide by the largest load that meets the limit, and is your p99 exactly the 99th of 100?"
         return Wrong("your result has one server too many", why=why, next=then)
     why += f"; each server would get {case['demand_per_s'] / found:.4g} per second" if found > 0 else ""
     if found < right:
-        then = (
-            "which runs were measured at such a load or a larger one, and did 99 of 100 requests stay within the limit?"
-        )
+        then = "look at the runs at this load or a larger one: did 99 of 100 requests stay within the limit?"
         return Wrong("each server gets more than it can serve in time", why=why, next=then)
-    then = "is there a run at a higher load in which 99 of 100 requests stayed within the limit?"
+    then = "is there a run at a higher load per server in which 99 of 100 requests stayed within the limit?"
     return Wrong("fewer servers would be enough", why=why, next=then)

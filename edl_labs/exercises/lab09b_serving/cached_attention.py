@@ -62,15 +62,19 @@ class KVCache(Exercise):
         for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
             _judge_step(case, step, found, right)
             if got["lengths"] != want["lengths"]:
-                counts = f"{case['lengths']} became {got['lengths']} after {counted(case['steps'], 'token')}"
+                counts = (
+                    f"lengths {case['lengths']} became {got['lengths']} after {counted(case['steps'], 'token')} per row"
+                )
                 what = "the lengths do not match the number of tokens in the cache"
-                raise Wrong(what, why=counts, next="increase the length of each row by one for each new token")
+                raise Wrong(what, why=counts, next="for each new token, increase the row's length by one")
         judge_fits(case, got["fits"][0], want["fits"][0])
         if got["fits"][1] != want["fits"][1]:
             weights = case["model"]["parameters"] * case["model"]["number_bytes"]
             memory = byte_count(case["small_chip"]["memory_bytes"])
             why = f"got {got['fits'][1]} sequences for {memory}, but the weights alone need {byte_count(weights)}"
-            raise Wrong("sequences are counted although not even the weights fit", why=why, next="return 0")
+            raise Wrong(
+                "sequences are counted although not even the weights fit", why=why, next="return 0 in this case"
+            )
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The lengths and the count: outputs are too many numbers to read."""
@@ -139,7 +143,7 @@ def _judge_step(case: Any, step: int, found: Any, right: Any) -> None:
     shape = [case["rows"], case["heads"], len(right[0][0])]
     if _shape(found) != shape:
         why = f"got the shape {_shape(found)}, expected {shape}"
-        then = "return one output for each head of each row: rows, heads, size"
+        then = "return one output for each head of each row, in the shape (rows, heads, size)"
         raise Wrong("the outputs do not have the shape of q", why=why, next=then)
     flat = [(row, head, found[row][head], right[row][head]) for row in range(shape[0]) for head in range(shape[1])]
     wrong = [one for one in flat if not all(close(a, b, rtol=0.0, atol=_SAME) for a, b in zip(*one[2:], strict=True))]
@@ -210,11 +214,11 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
     """The sentence of the first rule that fits what the outputs are made of."""
     one = wrong[0]
     if any(not math.isfinite(look.total) for look in wrong):
-        then = "over which dimension is softmax computed? It returns nan if all scores are masked"
+        then = "over which dimension do you compute the softmax? It returns nan if all scores are masked"
         return Wrong("an output is not a number", why=one.where, next=then)
     if all(look.has_turned_values() for look in wrong):
         then = "which of q, k and v enter the scores? Only the scores depend on positions"
-        why = f"{one.where}; this mistake gives your result"
+        why = f"{one.where}; this mistake gives exactly your result"
         return Wrong("your code rotates the values as well", why=why, next=then)
     for rule in (_of_rows, _of_cells, _of_heads, _of_masks):
         found = rule(every, wrong)
@@ -226,7 +230,7 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
 def _of_rows(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.other_rows:
-            why = f"{look.where}, has values of row {look.other_rows[0]}"
+            why = f"the output of {look.where}, contains values of row {look.other_rows[0]}"
             return Wrong("a row attends to the tokens of another row", why=why, next="use only the row's own cache")
     counts = {look.cells for look in every}
     if len(counts) == 1 and not every[0].equal_lengths and any(look.stale for look in wrong):
@@ -241,7 +245,7 @@ def _of_rows(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
 def _of_cells(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.stale:
-            why = f"{look.where}, attends to cell {look.stale[0]}, which holds old numbers of an earlier request"
+            why = f"{look.where}, attends to cell {look.stale[0]}, which still has numbers of an earlier request"
             then = "give weight only to the cells up to the row's length, including the new token's cell"
             return Wrong("a row attends to cells that do not hold its tokens", why=why, next=then)
     return None
@@ -250,8 +254,8 @@ def _of_cells(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
 def _of_heads(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.other_heads:
-            why = f"{look.where}, uses values of kv head {look.other_heads[0]}, but its own is {look.group}"
-            then = "let neighbouring heads share a kv head: the first heads // kv_heads of them share the first"
+            why = f"{look.where}, uses values of kv head {look.other_heads[0]} instead of kv head {look.group}"
+            then = "let neighbouring heads share a kv head: the first (heads // kv_heads) heads share the first kv head"
             return Wrong("heads are matched with the wrong keys and values", why=why, next=then)
     return None
 
@@ -259,22 +263,20 @@ def _of_heads(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
 def _of_masks(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     seeing = [look for look in wrong if look.tokens > 1]
     if seeing and all(close(look.got[0], 1.0, atol=1e-6) for look in seeing):
-        why = f"{seeing[0].where}: all the weight is on token 0"
-        then = "do not use a causal mask for a single query: all cached tokens come before it"
+        why = f"{seeing[0].where}: token 0 has all the weight"
+        then = "do not use a causal mask for a single query: it may attend to all cached tokens"
         return Wrong("a mask hides all tokens except the first", why=why, next=then)
     for look in wrong:
         if look.got[-1] <= _SEEN < look.want[-1]:
             why = f"{look.where}: the new token's own value has no weight in the output"
-            return Wrong("the new token does not attend to itself", why=why, next="put k and v into the cache first")
+            return Wrong("the new token does not attend to itself", why=why, next="first put k and v into the cache")
         for at in range(look.length, look.tokens - 1):
             if look.got[at] <= _SEEN < look.want[at]:
                 why = f"{look.where}: token {at}, which was decoded earlier, has no weight"
-                then = "keep k and v of every step, after those of the previous step"
+                then = "store k and v of every step in the cell after that of the previous step"
                 return Wrong("a decoded token is lost from the cache", why=why, next=then)
         if any(a <= _SEEN < b for a, b in zip(look.got, look.want, strict=True)):
-            return Wrong(
-                "some cached tokens have no weight", why=look.where, next="give a weight to every earlier token"
-            )
+            return Wrong("some cached tokens have no weight", why=look.where, next="give every earlier token a weight")
     return None
 
 
@@ -290,15 +292,17 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     long = [one for one in wrong if one.alike and one.length >= _PAIRS]
     for positions, what, then in _MISPLACED:
         if long and all(one.stands(*positions(one.length)) for one in long):
-            return Wrong(what, why=f"{look.where}; this mistake gives your result", next=then)
+            return Wrong(what, why=f"{look.where}; this mistake gives exactly your result", next=then)
     for shift, what in ((1, "one place later"), (-1, "one place earlier")):
         if long and all(_is_shifted(one, shift) for one in long):
-            why = f"{look.where}: the query is as far from the tokens as if it were {what}"
-            then = "positions count from 0: how many tokens are in the cache before this one?"
+            why = f"{look.where}: the distances from the query to the tokens are those of a query {what}"
+            then = "positions count from 0: how many tokens are in the cache before the new one?"
             return Wrong("the new token has the wrong position", why=why, next=then)
     at = max(range(len(look.want)), key=lambda at: abs(look.got[at] - look.want[at]))
     why = f"{look.where}: the weight of token {at} is {look.got[at]:.6g}, but should be {look.want[at]:.6g}"
-    then = "are the query and the new key at the new token's position, and the cached keys unchanged? And the scale?"
+    then = (
+        "are the query and the new key at the new token's position? Are the cached keys unchanged, and the scale right?"
+    )
     return Wrong("the right tokens have the wrong weights", why=why, next=then)
 
 
@@ -306,22 +310,22 @@ _MISPLACED: Any = (
     (
         lambda n: (0, [*range(n + 1)]),
         "the query is not rotated",
-        "at which position is q? Like k, it is passed in unrotated",
+        "rotate q to the position of the new token: like k, it is passed in unrotated",
     ),
     (
         lambda n: (n, [*range(n), 0]),
         "the new key is not rotated",
-        "rotate k before you store it: the cached keys are rotated",
+        "rotate k before you store it: all cached keys are rotated",
     ),
     (
         lambda n: (0, [*range(n), 0]),
         "neither the query nor the new key is rotated",
-        "rotate both: they are passed in unrotated",
+        "rotate both q and k: they are passed in unrotated",
     ),
     (
         lambda n: (n, [*range(0, 2 * n, 2), n]),
         "keys already in the cache are rotated again",
-        "leave them unchanged: they were rotated when they were stored",
+        "leave cached keys unchanged: they were rotated before they were stored",
     ),
 )
 

@@ -76,17 +76,17 @@ class DecodeBound(Exercise):
         times = ", ".join(
             f"{name} {_said(both[what])}" for name, what in (("prefill", "prefill"), ("decode", "decode"))
         )
-        return f"{times}; ridge at {', '.join(map(str, got['ridge']))}"
+        return f"{times}; ridge batches {', '.join(map(str, got['ridge']))}"
 
     def format_case(self, case: Any) -> str:
         """The chip, the model and what is asked."""
         chip, model = case["chip"], case["model"]
         return (
             f"{flop_rate(chip['flop_per_s'])} and {byte_rate(chip['memory_byte_per_s'])}; {model['parameters']:.3g} "
-            f"parameters of {model['number_bytes']} B, {model['layers']} layers, {model['heads']} heads and "
+            f"parameters of {model['number_bytes']} B each, {model['layers']} layers, {model['heads']} heads and "
             f"{model['kv_heads']} kv heads of size {model['head_size']}; a prompt of {case['tokens']} tokens; "
             f"{case['batch']} sequences of {case['context']} tokens; "
-            f"the ridge at contexts of {', '.join(map(str, case['contexts']))}"
+            f"ridge batches for contexts of {', '.join(map(str, case['contexts']))}"
         )
 
 
@@ -102,14 +102,14 @@ def _require_form(got: Any, want: Any) -> None:
         raise Wrong("a time is not a number of seconds", why=f"got {str(odd)[:60]}", next="return seconds, as a float")
     for one in got["ridge"]:
         if one is not None and (type(one) not in (int, float) or one != one or one in (math.inf, -math.inf)):
-            what = "ridge_batch returned neither a finite number nor None"
+            what = "ridge_batch() returned neither a finite number nor None"
             raise Wrong(what, why=f"got {str(one)[:60]}", next="return None if no batch reaches the ridge")
         if one is not None and one != int(one):
-            then = "return the smallest whole number that reaches the ridge"
-            raise Wrong("ridge_batch did not return a whole number", why=f"got {one:g}", next=then)
+            then = "return the smallest whole batch size that reaches the ridge"
+            raise Wrong("ridge_batch() did not return a whole number", why=f"got {one:g}", next=then)
 
 
-_ITSELF = "one token too many or too few is counted among those looked back at"
+_ITSELF = "attention looks back at one token too many or too few"
 
 
 def _told_apart(found: float, right: float) -> tuple[str, str]:
@@ -126,72 +126,72 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     found, right = got[what], want[what]
     told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
     came, true = _told_apart(found, right)
-    why = f"{told}: got {came} for {side}, expected {true}"
+    why = f"{told}: got {came} for {side} only, expected {true}"
     if found < 1e-6 * right:  # of a chip that does the other part in no time
         other = "reads" if side == "computing" else "computes"
         why = f"{told}: on a chip that {other} in no time, got almost 0, expected {true}"
-        then = "take the longer one: a step ends when its longer part has ended"
-        return Wrong("your code takes the shorter of two times", why=why, next=then)
+        then = "take the longer time: a step ends when its longer part has ended"
+        return Wrong("your code takes the shorter of the two times", why=why, next=then)
     weights_s = model["parameters"] * model["number_bytes"] / chip["memory_byte_per_s"]
     products_s = 2 * model["parameters"] / chip["flop_per_s"]
     times = {"prefill": case["tokens"], "one": 1, "decode": case["batch"]}[what]
     if side == "reading":
         if times > 1 and close(found - right, (times - 1) * weights_s, rtol=1e-4):
             then = "count the weights once: a step reads each weight once and uses it for all its tokens"
-            return Wrong("the weights are counted once for every token", why=why, next=then)
+            return Wrong("the weights are counted again for every token", why=why, next=then)
         if found < right and close(found, weights_s, rtol=1e-6):
-            then = "add the keys and values: a sequence reads those of its tokens, and a prompt writes its own"
+            then = "add the keys and values: a decoding step reads those of its sequence, and a prompt writes its own"
             return Wrong("the bytes moved do not include the cache", why=why, next=then)
         share = (found - weights_s) / (right - weights_s)
         if close(share, model["heads"] / model["kv_heads"], rtol=1e-4):
-            then = "count kv_heads: the heads of a group share keys and values"
+            then = "multiply by `kv_heads`: the heads of a group share keys and values"
             return Wrong("the cache is counted for every head", why=why, next=then)
         if close(share, 1 / times, rtol=1e-4) and what == "decode":
-            then = "count the cache of each sequence: every sequence has its own tokens"
+            then = "count one cache for each sequence: every sequence has its own tokens"
             return Wrong("the cache of only one sequence is counted", why=why, next=then)
         if close(share, 0.5, rtol=1e-4):
-            return Wrong("keys or values are missing", why=why, next="count both, in every layer")
+            return Wrong("keys or values are missing", why=why, next="count both keys and values, in every layer")
         if what != "prefill" and any(close(share, 1 + one / case["context"], rtol=1e-7) for one in (1, -1)):
-            return Wrong(_ITSELF, why=why, next="use context unchanged: it already includes the new token")
+            return Wrong(_ITSELF, why=why, next="use `context` unchanged: it already includes the new token")
         for size in (1, 2, 4):
             if size != model["number_bytes"] and close(found * model["number_bytes"], right * size, rtol=1e-6):
-                then = "use number_bytes for both the weights and the cache"
-                return Wrong(f"every number is counted with {size} B instead of number_bytes", why=why, next=then)
+                then = "use `number_bytes` for both the weights and the cache"
+                return Wrong(f"every number is counted with {size} B instead of `number_bytes`", why=why, next=then)
         then = "count the weights once, and add the keys and values"
         return Wrong("the number of bytes moved is wrong", why=why, next=then)
     if close(found, right - times * products_s / 2, rtol=1e-6) or close(found, times * products_s / 2, rtol=1e-6):
         then = "count 2 FLOP for each parameter and token"
         return Wrong("a multiplication and an addition are counted as one operation", why=why, next=then)
     if found < right and close(found, times * products_s, rtol=1e-6):
-        then = "add a score and a weighted value for each token that a token looks back at"
+        then = "for each token that a token looks back at, add the operations for a score and for a weighted value"
         return Wrong("the operations of attention are missing", why=why, next=then)
     attention = (found - times * products_s) / (right - times * products_s)
     if what == "prefill" and close(attention, 2 * times / (times + 1), rtol=1e-4):
-        then = "add up the tokens looked back at: token i of the prompt looks back at i tokens"
+        then = "add up how many tokens each token looks back at: for token i of the prompt, these are i tokens"
         return Wrong("every token of a prompt is counted as looking back at the whole prompt", why=why, next=then)
     if what == "prefill" and close(attention, (times - 1) / (times + 1), rtol=1e-6):
-        then = "at which token does the first token of a prompt look?"
+        then = "which token does the first token of a prompt look at?"
         return Wrong("the tokens of a prompt are not counted as looking at themselves", why=why, next=then)
     if what != "prefill" and any(close(attention, 1 + one / case["context"], rtol=1e-6) for one in (1, -1)):
-        return Wrong(_ITSELF, why=why, next="use context unchanged: it already includes the new token")
+        return Wrong(_ITSELF, why=why, next="use `context` unchanged: it already includes the new token")
     if close(attention, 0.5, rtol=1e-6):
-        then = "for each token looked at, count head_size multiply-adds for the score, and as many to add its value"
+        then = "per token looked at, count head_size multiply-adds for the score and as many for the weighted value"
         return Wrong("only half of attention's operations are counted", why=why, next=then)
     if close(attention, model["kv_heads"] / model["heads"], rtol=1e-4):
         return Wrong(
-            "attention is counted only for the kv heads", why=why, next="count every head: each has its own scores"
+            "attention is counted only for the kv heads", why=why, next="count all heads: each has its own scores"
         )
-    then = "count 2 FLOP for each parameter, and 4 · … for each token looked at"
+    then = "per token, count 2 FLOP for each parameter, and 4 · … for each token that it looks at"
     return Wrong("the number of operations is wrong", why=why, next=then)
 
 
 def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, want: Any) -> Wrong:
     why = f"for a context of {context} tokens, got {found}, expected {right}"
     if len(set(every)) == 1 and len(set(want)) > 1:
-        then = "add the bytes of each sequence's own keys and values"
-        return Wrong("your batch at the ridge does not depend on the context", why=why, next=then)
+        then = "add the bytes of each sequence's keys and values, which grow with the context"
+        return Wrong("your ridge batch does not depend on the context", why=why, next=then)
     if right is None:
-        then = "what do your two times approach as the batch grows? A larger batch reads more keys and values, too"
+        then = "how do your two times grow with the batch? A larger batch also reads more keys and values"
         what = "your function returned a batch, but no batch reaches the ridge at this context"
         return Wrong(what, why=why, next=then)
     if found is None:
@@ -205,5 +205,5 @@ def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, 
         then = "return None only if every batch, however large, takes longer to read than to compute"
         return Wrong("your function returned None, but some batch reaches the ridge", why=why, next=then)
     if found == right - 1:
-        return Wrong("your batch still reads for longer than it computes", why=why, next="round up")
-    return Wrong("the batch at the ridge is wrong", why=why, next="for which batch are your two times equal?")
+        return Wrong("at your batch, reading still takes longer than computing", why=why, next="round up")
+    return Wrong("the ridge batch is wrong", why=why, next="for which batch are your two times equal?")

@@ -80,7 +80,7 @@ class Continuous(Exercise):
         prompts, outputs = (sorted(getattr(one, name) for one in load) for name in ("prompt_tokens", "output_tokens"))
         return (
             f"{counted(machine.blocks, 'block')} of {machine.block_tokens} tokens, up to {machine.most_sequences} at a "
-            f"time; {len(load)} requests within {seconds(load[-1].arrival_s)}, prompts of {prompts[0]} to "
+            f"time; {len(load)} requests arrive within {seconds(load[-1].arrival_s)}, with prompts of {prompts[0]} to "
             f"{prompts[-1]}, answers of {outputs[0]} to {outputs[-1]} tokens"
         )
 
@@ -91,7 +91,7 @@ def _judge_end(run: ServerReplay) -> None:
         why = f"at the end, finished requests still hold {run.leaked_blocks} of {run.machine.blocks} blocks"
         if run.unfinished:
             why += f", and {counted(run.unfinished, 'request')} never finished"
-        then = "check server.finished before each step"
+        then = "free the blocks of all requests in server.finished before each step"
         raise Wrong("blocks of finished requests are not freed", why=why, next=then)
     if not run.unfinished:
         return
@@ -107,7 +107,7 @@ def _judge_end(run: ServerReplay) -> None:
         )
         then = "preempt one request, so that the others can continue with its blocks"
         raise Wrong("all running requests wait for each other's blocks", why=why, next=then)
-    why = f"{left}, although the pool has {run.machine.blocks} blocks"
+    why = f"{left}, although the pool has {counted(run.machine.blocks, 'block')}"
     raise Wrong("requests wait forever", why=why, next="admit a waiting request as soon as its blocks are free")
 
 
@@ -144,7 +144,7 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         return Wrong("requests are admitted without their blocks", why=why, next=then)
     if run.stalls > _STALLED * sum(one.running for one in run.moments):
         why += f"; running requests are stalled {run.stalls:,} times for lack of a block"
-        then = "give blocks to running requests before waiting ones"
+        then = "give blocks to running requests before you admit waiting ones"
         return Wrong("requests run without their blocks", why=why, next=then)
     groups, older = _taken_out(run)
     if run.stalls and not groups:
@@ -155,12 +155,12 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         return None
     why += f"; {counted(sum(groups), 'preemption')} throw away {run.recomputed_tokens:,} cached tokens"
     if sum(groups) > _AT_ONCE * len(groups):
-        why += f", {sum(groups) / len(groups):.1f} requests at a time"
+        why += f"; on average, {sum(groups) / len(groups):.1f} requests are preempted at a time"
         then = "how many requests must you preempt to free one block?"
         return Wrong("your code preempts more requests than the missing blocks require", why=why, next=then)
     if older > sum(groups) / 2:
-        why += f"; {older} of the preempted requests had been running for longer than others that stayed"
-        then = "which request loses the least work, and which has waited longest already?"
+        why += f"; {older} of the preempted requests had been running longer than a request that stayed"
+        then = "which request would lose the least work, and which has already waited longest?"
         return Wrong("your code preempts early requests while later ones stay", why=why, next=then)
     return None
 
@@ -229,7 +229,7 @@ def _late(run: ServerReplay, best_s: float) -> Wrong:
     preempted = counted(run.counts.get("preempt", 0), "preemption")
     why += f"; there are {preempted}, and running requests are stalled {run.stalls:,} times"
     then = (
-        "what do the requests with the latest first token wait for: blocks, a place, or a new start after preemption?"
+        "what delays the requests with the latest first token: do they lack blocks or a place, or are they preempted?"
     )
     return Wrong("the first tokens are too late", why=why, next=then)
 
@@ -242,5 +242,5 @@ def _passed(run: ServerReplay, why: str) -> Wrong | None:
     prompts = [one.prompt_tokens for one in run.requests]
     then = "admit from the front of server.waiting, where the oldest request is"
     if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        return Wrong("shorter prompts overtake long ones", why=why, next=then)
+        return Wrong("shorter prompts overtake longer ones", why=why, next=then)
     return Wrong("later requests are admitted before earlier ones", why=why, next=then)

@@ -50,7 +50,7 @@ class Streams(Exercise):
         if mean_s > MOST_TIME * best["mean_s"]:
             raise _late(case, run, mean_s, best, streams)
         if not run.readings or not run.readings[-1].drained:
-            why = "kernels are still running at that time"
+            why = "kernels are still running when it returns"
             raise Wrong(
                 "the answers are not ready when the function returns",
                 why=why,
@@ -127,11 +127,13 @@ def _judge_kernels(case: Any, run: Replay) -> None:
             raise Wrong("a request is not computed exactly once", why=why, next=then)
         took_s = one["block_s"] * (one["steps"] if names == fused else 1)
         if names == fused and not one["fusible"]:
-            why = f"fusible is False for request {number}: the state of its loop does not fit into the SMs"
+            why = f"`fusible` is False for request {number}: the state of its loop does not fit into the SMs"
             raise Wrong("this loop cannot be a single kernel", why=why, next="launch its steps one by one")
         if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
-            why = f"request {number} has {one['blocks']} blocks of {seconds(one['block_s'])} in each step"
-            raise Wrong("a kernel does not have the size of its request", why=why, next="use one_step and whole_loop")
+            why = f"each step of request {number} has {counted(one['blocks'], 'block')} of {seconds(one['block_s'])}"
+            raise Wrong(
+                "a kernel does not have the size of its request", why=why, next="use one_step() and whole_loop()"
+            )
         if len({entry["stream"] for entry in mine}) > 1:
             why = f"the steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
             then = "keep a request in one stream, because each step reads what the previous step wrote"
@@ -141,7 +143,7 @@ def _judge_kernels(case: Any, run: Replay) -> None:
         raise Wrong(
             "some kernels belong to no request",
             why="more kernels were launched than the requests have",
-            next="use one_step and whole_loop",
+            next="use one_step() and whole_loop()",
         )
 
 
@@ -164,7 +166,7 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
     why = f"the last answer is ready after {seconds(last_s)}, but {seconds(best['last_s'])} is possible"
     if _is_unfused(case, run):
         why += f"; there are {len(_launches(run))} launches, but {len(case['requests'])} are enough"
-        return Wrong("every time step pays for a launch", why=why, next="which requests may run as one kernel?")
+        return Wrong("every time step pays for a launch", why=why, next="which requests may run as a single kernel?")
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
         return Wrong(
@@ -172,13 +174,13 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
         )
     if streams == 1:
         why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
-        return Wrong("one stream leaves most SMs idle", why=why, next="use more streams, so that requests overlap")
+        return Wrong("one stream leaves most SMs idle", why=why, next="use several streams, so that requests overlap")
     if streams < best["streams"]:
-        why += f"; you use {streams} streams, but more kernels fit at the same time"
+        why += f"; you use {streams} streams, but more kernels than that fit side by side"
         return Wrong(
             "there are too few streams to fill the chip",
             why=why,
-            next="how many kernels with that many blocks fit at the same time?",
+            next="how many kernels with that many blocks fit side by side?",
         )
     if streams > best["streams"]:
         return _crowded(case, why, streams)
@@ -206,7 +208,7 @@ def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wro
         why += "; within a stream, requests begin before the requests ahead of them have ended"
         then = "let a stream finish one request before it begins the next: which steps must be launched first?"
         return Wrong("all requests take turns, so all end late", why=why, next=then)
-    return Wrong("the mean time to an answer is too long", why=why, next="finish some requests before others begin")
+    return Wrong("the mean time to an answer is too long", why=why, next="finish some requests before you begin others")
 
 
 def _crowded(case: Any, why: str, streams: int) -> Wrong:

@@ -52,7 +52,7 @@ def judged_futures(case: Any, got: Any) -> ServerReplay:
             FORESEES,
             why="the same requests had arrived in both runs, but "
             f"decision {index} was {told[0]} in one run and {told[1]} in the other",
-            next="decide only by the time and by what waits and runs; use no random numbers, and keep nothing from "
+            next="decide only by the time and by what waits and runs; use no random numbers, and remember nothing from "
             "earlier calls",
         )
     return runs[0]

@@ -23,7 +23,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="first_come_all_lengths"
-# told: long prompts delay the short ones in their batch
+# told: long prompts delay the short ones in the same batch
 def next_batch(now_s, queue, service, limit_s):
     """As many as there are."""
     return [one.number for one in queue[: service.most_sequences]]
@@ -118,7 +118,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="shortest_first"
-# told: the mean is short because long prompts keep waiting
+# told: the mean is short only because long prompts keep waiting
 def next_batch(now_s, queue, service, limit_s):
     """Short ones first."""
     ordered = sorted(queue, key=lambda one: one.prompt_tokens)

@@ -125,7 +125,7 @@ def schedule(server):
 
 
 # %% mistake="short_prompts_first"
-# told: shorter prompts overtake long ones
+# told: shorter prompts overtake longer ones
 def schedule(server):
     """Short ones first."""
     for one in server.finished:

@@ -23,7 +23,7 @@ def decode_s(chip, model, batch, context):
 
 
 # %% mistake="decode_two_bytes"
-# told: every number is counted with 2 B instead of number_bytes
+# told: every number is counted with 2 B instead of `number_bytes`
 # %% replace
 return flops, (model["parameters"] + kept * moved) * model["number_bytes"]
 # %% by
@@ -96,7 +96,7 @@ return -int(-ridge * weights // gained)
 
 
 # %% mistake="ridge_rounded_down"
-# told: your batch still reads for longer than it computes
+# told: at your batch, reading still takes longer than computing
 # %% replace
 return -int(-ridge * weights // gained) if gained > 0 else None
 # %% by
@@ -113,7 +113,7 @@ return found if found is not None and found <= 1000 else None
 
 
 # %% mistake="ridge_without_cache"
-# told: your batch at the ridge does not depend on the context
+# told: your ridge batch does not depend on the context
 def ridge_batch(chip, model, context):
     """As for a bare linear layer."""
     ridge = chip["flop_per_s"] / chip["memory_byte_per_s"]
@@ -122,7 +122,7 @@ def ridge_batch(chip, model, context):
 
 
 # %% mistake="weights_for_each_token"
-# told: the weights are counted once for every token
+# told: the weights are counted again for every token
 # %% replace
 flops, moved = step_parts(model, batch, batch * context, batch * context)
 # %% by

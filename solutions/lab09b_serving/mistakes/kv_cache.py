@@ -54,7 +54,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_parameters_as_bytes"
-# told: parameters are counted as bytes
+# told: each parameter is counted as one byte
 # %% replace
 room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
 # %% by
@@ -70,7 +70,7 @@ return round(room / (tokens * kept * model["number_bytes"]))
 
 
 # %% mistake="fits_two_bytes"
-# told: every number is counted with 2 bytes instead of number_bytes
+# told: every number is counted with 2 bytes instead of `number_bytes`
 def fits(chip, model, tokens):
     """fp16 numbers."""
     room = max(0, chip["memory_bytes"] - model["parameters"] * 2)

@@ -1,7 +1,7 @@
 # %% mistake="wait_of_the_newest"
 # told: the wait starts again with every request that arrives
 # why: each arrival postpones the batch, so under a steady load it starts only when it is full
-# next: whose wait does max_wait_s limit?
+# next: which request's wait does `max_wait_s` limit?
 # %% replace
 due_s = queue[0].arrival_s + limits.max_wait_s
 # %% by
@@ -9,9 +9,9 @@ due_s = queue[-1].arrival_s + limits.max_wait_s
 
 
 # %% mistake="wait_from_now"
-# told: the wait starts when due is called
+# told: the wait starts when due() is called
 # why: the time that a request has already waited is not counted
-# next: count max_wait_s from the arrival of the oldest request
+# next: count `max_wait_s` from the arrival of the oldest request
 # %% replace
 due_s = queue[0].arrival_s + limits.max_wait_s
 # %% by
@@ -22,7 +22,7 @@ if len(queue) < limits.max_batch and now_s < due_s:
 
 # %% mistake="runs_at_once"
 # told: a batch runs as soon as any request waits
-# why: max_wait_s is ignored, so a batch has only the requests that arrived during the previous batch
+# why: `max_wait_s` is ignored, so a batch has only the requests that arrived during the previous batch
 # next: until when may the oldest request wait for others?
 def due(now_s, queue, limits):
     """No wait."""
@@ -31,8 +31,8 @@ def due(now_s, queue, limits):
 
 # %% mistake="full_batches_only"
 # told: only full batches run
-# why: max_wait_s never ends a wait, so the last requests wait forever, and at a low load all of them do
-# next: which batch is due when the oldest request has waited max_wait_s, and only a few have arrived?
+# why: `max_wait_s` never ends a wait, so the last requests wait forever, and at a low load all of them do
+# next: which batch should run when the oldest request has waited `max_wait_s` and only a few requests have arrived?
 def due(now_s, queue, limits):
     """A full batch or none."""
     if len(queue) < limits.max_batch:
@@ -42,7 +42,7 @@ def due(now_s, queue, limits):
 
 # %% mistake="one_more_than_full"
 # told: a full batch is not recognized as full
-# why: with exactly max_batch requests, your code waits for another one, for which the batch has no room
+# why: with exactly `max_batch` requests, your code waits for another one, for which the batch has no room
 # next: how many requests make a batch full?
 # %% replace
 if len(queue) < limits.max_batch and now_s < due_s:
@@ -81,7 +81,7 @@ return [one.number for one in queue]
 
 
 # %% mistake="waits_at_the_moment"
-# told: due returned a time that is not in the future
+# told: due() returned a time that is not in the future
 # %% replace
 if len(queue) < limits.max_batch and now_s < due_s:
     return due_s
@@ -98,27 +98,27 @@ def expired(now_s, queue, limits):
 
 
 # %% mistake="given_up_after_max_wait"
-# told: requests are given up after max_wait_s
-# why: max_wait_s limits the wait for other requests, and timeout_s limits the wait for an answer
-# next: which of the two limits says that a client has given up?
+# told: requests are given up after `max_wait_s`
+# why: `max_wait_s` limits the wait for other requests; `timeout_s` limits the wait for an answer
+# next: after which of the two limits has a client given up?
 def expired(now_s, queue, limits):
     """The other limit."""
     return [one.number for one in queue if now_s - one.arrival_s > limits.max_wait_s]
 
 
 # %% mistake="given_up_at_the_timeout"
-# told: a request that has waited for exactly timeout_s is given up
-# why: a client waits for timeout_s, and gives up after that
-# next: which comparison means "longer than"?
+# told: a request that has waited for exactly `timeout_s` is given up
+# why: a client waits for `timeout_s`, and gives up only after that
+# next: use the comparison that means "longer than"
 def expired(now_s, queue, limits):
     """One moment too early."""
     return [one.number for one in queue if now_s - one.arrival_s >= limits.timeout_s]
 
 
 # %% mistake="one_too_many_in_the_queue"
-# told: one request more than max_queue may wait
-# why: queue does not yet include the arriving request
-# next: how many requests may already wait if another one is to fit?
+# told: one request more than `max_queue` may wait
+# why: `queue` does not yet include the arriving request
+# next: how many requests may already be waiting if there must be room for one more?
 def accepts(queue, limits):
     """One more."""
     return len(queue) <= limits.max_queue
@@ -132,9 +132,9 @@ def accepts(queue, limits):
 
 
 # %% mistake="queue_of_a_batch"
-# told: a request is refused when max_batch requests wait
-# why: max_batch limits the requests that run, but more than that may wait
-# next: which limit is for the requests that wait?
+# told: a request is refused when `max_batch` requests wait
+# why: `max_batch` limits how many requests run together, but more requests may wait
+# next: which limit applies to the requests that wait?
 def accepts(queue, limits):
     """The other limit."""
     return len(queue) < limits.max_batch

@@ -83,7 +83,7 @@ def test_a_rule_that_asks_again_more_often_than_it_must_is_right(solution, judge
             "a result names a request that is not waiting, or names one twice",
             {"due": lambda now_s, queue, limits: [queue[0].number] * 2},
         ),
-        ("due returned an empty batch", {"due": lambda now_s, queue, limits: []}),
+        ("due() returned an empty batch", {"due": lambda now_s, queue, limits: []}),
         ("a request is refused while the queue has room", {"accepts": lambda queue, limits: len(queue) % 2 == 0}),
         ("a request is given up too early", {"expired": lambda now_s, queue, limits: [queue[0].number]}),
     ],
