@@ -9,7 +9,7 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10_capstone.quality_slips import BATCHES, GPUS, STEPS
 from edl_labs.exercises.slip_digests import digest
-from edl_labs.units import byte_rate, flop_rate, seconds
+from edl_labs.units import byte_rate, counted, flop_rate, seconds
 
 
 @exercise("time_to_quality")
@@ -86,10 +86,10 @@ class TimeToQuality(Exercise):
         job, machine = case["job"], case["machine"]
         asked = ", ".join(f"{batch} on {gpus}" for batch, gpus in case["asked"])
         return (
-            f"at least {job['steps']} steps, critical batch {job['critical_batch']}; per sample "
+            f"at least {job['steps']} steps, critical batch size {job['critical_batch']}; per sample "
             f"{job['sample_flop']:.4g} FLOP and {job['sample_bytes']:.4g} B; weights {job['weight_bytes']:.4g} B; "
             f"{flop_rate(machine['flop_per_s'])}, {byte_rate(machine['memory_byte_per_s'])}, "
-            f"overhead {seconds(machine['overhead_s'])} per step, {seconds(machine['sync_s'])} to sum, "
+            f"overhead {seconds(machine['overhead_s'])} per step, {seconds(machine['sync_s'])} for the sum, "
             f"{machine['most_samples']} samples fit on a GPU, at most {machine['most_gpus']} GPUs; "
             f"batches {asked} GPUs; best batches on {', '.join(map(str, case['gpus']))} GPUs; "
             f"deadlines {', '.join(map(seconds, case['deadlines_s']))}"
@@ -108,7 +108,7 @@ def _require_form(got: Any) -> None:
             if type(said) not in (int, float) or not math.isfinite(said) or said != int(said):
                 what = "a number of GPUs" if nothing else "a batch"
                 why = f"got {str(said)[:60]}"
-                raise Wrong(f"{what} is not a whole number", why=why, next="try whole numbers, one by one")
+                raise Wrong(f"{what} is not a whole number", why=why, next="try only whole numbers, one by one")
 
 
 def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
@@ -116,7 +116,7 @@ def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -
     fitting = [what for what, value in _step_slips(case, batch, gpus, right).items() if close(said, value)]
     if len(fitting) == 1:
         return Wrong(fitting[0], why=why, next=STEPS[fitting[0]])
-    then = "add up the longer of computing and moving one GPU's samples, the overhead, and the wait for the sum"
+    then = "take the longer of one GPU's times for computing and for moving; add the overhead and the wait for the sum"
     return Wrong("the time of a step is wrong", why=why, next=then)
 
 
@@ -154,21 +154,27 @@ def _one_slip_of_all_steps(cases: list[Any], got: list[Any], want: list[Any]) ->
     fitting = [what for what in STEPS if all(close(said, values[what]) for values, said in rows)]
     if len(fitting) != 1:
         return None
-    return Wrong(fitting[0], why="this mistake gives your times for all steps in all cases", next=STEPS[fitting[0]])
+    return Wrong(
+        fitting[0], why="this mistake gives exactly your times, for all steps in all cases", next=STEPS[fitting[0]]
+    )
 
 
 def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
     job = case["job"]
     least, critical = job["steps"], job["critical_batch"]
-    why = f"a batch of {batch} on {gpus} GPUs: got the time of {said:.9g} steps, expected {right:.9g}"
+    why = f"a batch of {batch} on {gpus} GPUs: got the time of {said:.9g} steps, expected that of {right:.9g}"
     slips = (
         (
-            "the ratio of batch and critical batch is inverted",
+            "the quotient of batch and critical batch is inverted",
             1 + batch / critical,
             "check whether a larger batch needs fewer steps",
         ),
-        ("the minimum number of steps is missing", critical / batch, "use S (1 + B_c / B), including the 1"),
-        ("the number of steps does not depend on the batch", 1.0, "use the law: a small batch needs more steps"),
+        ("the minimum number of steps is missing", critical / batch, "use S (1 + B_c / B), with the 1"),
+        (
+            "the number of steps does not depend on the batch",
+            1.0,
+            "use the law S (1 + B_c / B): a small batch needs more steps",
+        ),
         (
             "the law is evaluated with the samples of one GPU",
             1 + critical * gpus / batch,
@@ -179,35 +185,35 @@ def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) 
         if close(said, least * factor):
             return Wrong(what, why=why, next=then)
     if close(said, math.ceil(right)) or close(said, math.floor(right)):
-        return Wrong("the steps are rounded", why=why, next="do not round them: the law is an average")
+        return Wrong("the steps are rounded", why=why, next="do not round: the law gives an average")
     return Wrong("the number of training steps is wrong", why=why, next="multiply S (1 + B_c / B) by step_s")
 
 
 def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:
     machine = case["machine"]
-    why = f"on {gpus} GPUs, got {said:g}, but {right} ends first"
+    why = f"on {gpus} GPUs, got a batch of {said:g}, but training ends sooner with {right}"
     if said % gpus:
         return Wrong("the batch is not a multiple of the number of GPUs", why=why, next="try only multiples of `gpus`")
     if said > gpus * machine["most_samples"]:
         then = "allow at most machine['most_samples'] samples on each GPU"
         return Wrong("the batch does not fit", why=why, next=then)
-    then = "compare quality_s of each batch that fits, and take the lowest"
-    return Wrong("a different batch ends first", why=why, next=then)
+    then = "call quality_s() for each batch that fits, and take the batch with the shortest time"
+    return Wrong("training ends sooner with a different batch", why=why, next=then)
 
 
 def _batches_left_out(rows: list[Any]) -> Wrong | None:
     """What all best batches say of those that were tried; or None. Rows: case, GPUs, two batches."""
     if all(said * gpus == right for _, gpus, said, right in rows):
-        why = "in all cases your answer is one GPU's share of the batch that ends first"
+        why = "in all cases your answer is one GPU's share of the right batch"
         what = "your function returned the samples of one GPU, not the batch"
-        return Wrong(what, why=why, next="multiply by gpus")
+        return Wrong(what, why=why, next="multiply by `gpus`")
     off = [(case["machine"]["most_samples"], *row) for case, *row in rows if row[1] != row[2]]
     if all(right == gpus * most and said == right - gpus for most, gpus, said, right in off):
-        why = "in every case where the largest batch is the best one, your answer is the batch before it"
+        why = "in every case where the largest batch is the best one, your answer is the next smaller one"
         then = "include the largest batch: range(a, b) ends before b"
         return Wrong("the largest batch that fits is not tried", why=why, next=then)
     if all(said == (2 * gpus if right == gpus else right) for _, gpus, said, right in rows):
-        why = "in every case where one sample per GPU is best, your answer has two"
+        why = "in every case where one sample per GPU is best, your answer has two per GPU"
         return Wrong("one sample per GPU is not tried", why=why, next="begin with a batch of `gpus`")
     shares = [said / gpus for _, gpus, said, _ in rows]
     if all(one >= 1 and math.log2(one).is_integer() for one in shares):
@@ -219,17 +225,17 @@ def _batches_left_out(rows: list[Any]) -> Wrong | None:
 def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wrong:
     why = f"for a deadline of {seconds(deadline_s)}: got {said}, expected {right}"
     if right is None:
-        then = "return None if no number up to machine['most_gpus'] is in time: more GPUs do not always help"
-        what = "your function returned a number, but no number of GPUs is in time"
+        then = "return None if no number up to machine['most_gpus'] meets the deadline: more GPUs do not always help"
+        what = "your function returned a number, but no number of GPUs meets the deadline"
         return Wrong(what, why=why, next=then)
     if said is None:
         return Wrong(
-            "your function returned None, but some number of GPUs is in time",
+            "your function returned None, but some number of GPUs meets the deadline",
             why=why,
-            next=f"what does quality_s return for {right} GPUs, with the best batch for that number?",
+            next=f"what does quality_s() return for {counted(right, 'GPU')} with the best batch for that number?",
         )
     if said < right:
-        then = "what does quality_s return for your answer, with the best batch for that number?"
+        then = "what does quality_s() return for your number of GPUs with the best batch for that number?"
         return Wrong("your number of GPUs misses the deadline", why=why, next=then)
-    then = "try every number, starting with 1, each with its best batch: one more GPU is not always faster"
-    return Wrong("fewer GPUs would also be in time", why=why, next=then)
+    then = "try every number from 1 on, each with its best batch: one more GPU does not always make training faster"
+    return Wrong("fewer GPUs would also meet the deadline", why=why, next=then)

@@ -114,39 +114,43 @@ def _p_symptom(shares: list[Any], differences: list[float], said: Any, right: fl
 
     why = f"for {differences}: got {said if type(said) not in (int, float) else round(said, 6)}, expected {right:.6g}"
     if tied and type(said) in (int, float) and said < right:
-        then = "two sums are equal here except for the last of about 15 digits: what is TINY for?"
+        then = "here, two sums are equal except in the last of about 15 digits: what is TINY for?"
         return Wrong("sums that are equal except for rounding are treated as different", why=why, next=then)
     if fits(lambda due, count: due / 2):
         why = f"{why}; all your other results are also half of what is expected"
-        then = "compare absolute values: each difference gets a sign, 1 or -1, and sums of either sign count"
+        then = (
+            "give each difference the sign 1 or -1, and compare the absolute values of the sums: both directions count"
+        )
         raise Wrong("only one direction is counted, or patterns leave differences out", why=why, next=then)
     if fits(*(lambda due, count, ties=ties: due - ties / count for ties in _TIES)):
-        then = "count patterns at least as extreme: the observed pattern counts, and so does its mirror image"
+        then = (
+            "count all patterns that are at least as extreme: that includes the observed pattern and its mirror image"
+        )
         raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
     if fits(lambda due, count: 1 - due, lambda due, count: 1 - due + 2 / count):
-        then = "return the share of patterns whose sum is at least as far from zero"
+        then = "return the share of patterns whose sum is at least as far from zero as the observed sum"
         raise Wrong("the share of the other patterns is returned", why=why, next=then)
     if fits(lambda due, count: due * count):
-        then = "divide by the number of patterns"
+        then = "divide by the number of all patterns"
         raise Wrong("a number of patterns is returned instead of a share", why=why, next=then)
     if type(said) in (int, float) and 0 <= said <= 1 and not close(count * said, round(count * said)):
-        then = "use each pattern once, with itertools.product: randomly drawn signs give p only approximately"
+        then = "use each pattern exactly once, with itertools.product: random signs give p only approximately"
         return Wrong("p is not a share of all 2^n patterns", why=why, next=then)
-    then = "for what share of the 2^n sign patterns is the sum at least as far from zero?"
+    then = "for what share of the 2^n sign patterns is the sum at least as far from zero as the observed sum?"
     return Wrong("p is the wrong share of sign patterns", why=why, next=then)
 
 
 def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if counts.equal_missed:
         why = f"{counts.equal_missed} of {counts.equal} pairs that differ only by rounding are not called equal"
-        then = "call curves equal if they are within ROUNDING of each other everywhere"
+        then = "call curves equal if they are within ROUNDING of each other at all points of all seeds"
         return Wrong("curves that differ only by rounding are not called equal", why=why, next=then)
     why = f"{counts.equal_claimed} pairs that differ by more than rounding are called equal"
     rows = zip(case["labels"], case["shapes"], got["labels"], strict=True)
     claimed = {shape for label, shape, said in rows if label != "equal" and said == "equal"}
     if claimed == {"one point"}:
-        why = f"in {counts.equal_claimed} pairs a single point of one seed differs by more than rounding"
-        then = "compare all points of all seeds: one that differs is enough"
+        why = f"{counts.equal_claimed} pairs are called equal, but one point of one seed differs by more than rounding"
+        then = "compare all points of all seeds: a single point that differs is enough"
         raise Wrong("a difference at a single point is ignored", why=why, next=then)
     if claimed == {"near, small"}:
         then = "multiply ROUNDING by the loss, because it is relative"
@@ -163,7 +167,7 @@ def _require_all_seeds(case: Any, got: Any) -> None:
     turned = sum(set(got["other_first"][at]) != {got["labels"][at]} for at in case["again"])
     if turned > MOST_WRONG:
         why = f"with the same seeds in a different order, {turned} of {len(case['again'])} answers differ"
-        then = "use the curves of every seed in the same way"
+        then = "treat all seeds in the same way"
         raise Wrong("the order of the seeds changes the answer", why=why, next=then)
 
 
@@ -178,16 +182,18 @@ def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:
 
 
 def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
-    why = f"{counts.false_alarms} of the {counts.noise} pairs of noise are called changed; at most {MOST_WRONG} may be"
+    why = (
+        f"{counts.false_alarms} of {counts.noise} pairs with only noise are called changed; at most {MOST_WRONG} may be"
+    )
     if counts.false_alarms >= _MANY * counts.noise:
         then = "two runs never agree at every point: does the difference have the same sign for all seeds?"
         return Wrong("nearly all noise is called a change", why=why, next=then)
     if _follow_the_size(case, got, of="noise"):
-        then = "how far apart are curves of different seeds here? A fixed distance does not fit all pairs"
+        then = "how far apart are the curves of different seeds here? No fixed distance fits all pairs"
         return Wrong("noise is called a change if the difference is large", why=why, next=then)
     if counts.misses > MOST_WRONG:
-        why += f"; and {counts.misses} of {counts.changed} changed pairs are missed"
-    then = "give each test one number for each seed, and let all tests of a pair share the false-alarm rate ALPHA"
+        why += f"; also, {counts.misses} of {counts.changed} changed pairs are missed"
+    then = "give each test one number per seed, and let all tests of a pair share the false-alarm rate ALPHA"
     return Wrong("false alarms are too frequent", why=why, next=then)
 
 
@@ -209,27 +215,33 @@ def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
         then = "treat a lower loss as a change, too"
         return Wrong("changes for the better are missed", why=why, next=then)
     if _is_unpaired(case, got):
-        then = "take differences seed by seed: the two curves of one seed belong together"
+        then = "subtract the curves seed by seed: the two curves of one seed belong together"
         return Wrong("the two curves of a seed are not paired", why=why, next=then)
     if counts.misses == counts.changed and not counts.false_alarms:
-        then = "how many numbers do you give the test? With n numbers, p is never below 2 / 2^n"
+        then = "how many numbers do you pass to the test? With n numbers, p is never below 2 / 2^n"
         return Wrong("no pair is ever called changed", why=why, next=then)
     if _follow_the_size(case, got, of="changed"):
-        then = "how far apart are the two curves of one seed here? Where noise is small, a small difference is a change"
+        then = (
+            "how far apart are the two curves of one seed here? If noise is small, even a small difference is a change"
+        )
         return Wrong("changes are missed if the difference is small", why=why, next=then)
     if counts.misses >= _MANY * counts.changed:
         then = "what do the differences seed by seed show? Seeds are far apart, but the two curves of a seed are close"
         return Wrong("most changes are missed", why=why, next=then)
     if counts.misses_of("early") >= _MANY and counts.misses_of("late") <= 1 - _MOST:
-        why += f": {counts.misses_of('early'):.0%} of the early ones, {counts.misses_of('late'):.0%} of the late ones"
+        why += (
+            f": {counts.misses_of('early'):.0%} of the early changes, {counts.misses_of('late'):.0%} of the late ones"
+        )
         then = "test every part of the curves: a change that has disappeared by the end is also a change"
         return Wrong("changes at the beginning of the curves are missed", why=why, next=then)
     if counts.misses_of("late") >= _MANY and counts.misses_of("early") <= 1 - _MOST:
-        why += f": {counts.misses_of('late'):.0%} of the late ones, {counts.misses_of('early'):.0%} of the early ones"
-        then = "test every part of the curves, with one number for each seed"
+        why += (
+            f": {counts.misses_of('late'):.0%} of the late changes, {counts.misses_of('early'):.0%} of the early ones"
+        )
+        then = "test every part of the curves, each with one number per seed"
         return Wrong("changes at the end of the curves are missed", why=why, next=then)
     if counts.misses_of("crosses") >= _MANY and counts.misses_of("early", "late", "all along") <= 1 - _MOST:
         then = "test parts of the curves: a loss that is lower first and higher later can have the same mean"
         return Wrong("ups and downs cancel in a single mean", why=why, next=then)
-    then = "give the test one number for each seed; a mean over some points has less noise than one point"
+    then = "give the test one number per seed: a mean over several points has less noise than a single point"
     return Wrong("too many changes are missed", why=why, next=then)

@@ -103,13 +103,15 @@ def _judge_alone(case: Any, name: str, before_s: Any, with_s: Any) -> None:
     )
     if gain_s < _OF_RUN * run_s and said_s > gain_s:
         then = (
-            "what overlapped it and lasted as long? In a replay, a span starts when everything that it needs has ended"
+            "which other work overlapped it and lasted as long? A span starts when everything that it needs has ended"
         )
         raise Wrong("your replay shows a gain for an operation that another one hides", why=why, next=then)
     if said_s > gain_s:
-        then = "which spans start earlier after the fix, and which ones still have to wait?"
+        then = "which spans start earlier after the fix, and which ones still have to wait for others?"
         raise Wrong("your gain for a fix is too large", why=why, next=then)
-    then = "which spans disappear, which become shorter, and which only waited for them?"
+    then = (
+        "which spans disappear, which become shorter, and which can start earlier because they only waited for these?"
+    )
     raise Wrong("your gain for a fix is too small", why=why, next=then)
 
 
@@ -128,8 +130,8 @@ def _judge_both(case: Any, got: Any) -> None:
     alone = dict(map(tuple, got["alone_s"]))
     why = f"{first} and {second}: got {_said(got['both_s'])}, but the run then takes {seconds(with_s)}"
     if any(close(got["both_s"], alone[name]) for name in (first, second)):
-        raise Wrong("only one of two fixes is applied", why=why, next="apply all fixes in the list `mends` at once")
-    then = "shorten the spans of both, then replay once"
+        raise Wrong("only one of the two fixes is applied", why=why, next="apply all fixes in the list `mends` at once")
+    then = "shorten the spans that either fix affects, then replay once"
     raise Wrong("the time with two fixes together is wrong", why=why, next=then)
 
 
@@ -144,10 +146,10 @@ def _judge_twice(case: Any, got: Any) -> None:
         return
     factors = " and ".join(f"{mend['times']:g}" for mend in case["twice"])
     named = ", ".join(case["twice"][0]["names"])
-    why = f"{named} by {factors}: got {_said(got['twice_s'])}, but the run then takes {seconds(right_s)}"
-    then = "multiply the factors of all fixes that name an operation"
+    why = f"{named}, times {factors}: got {_said(got['twice_s'])}, but the run then takes {seconds(right_s)}"
+    then = "multiply the factors of all fixes that affect the same operation"
     if any(close(got["twice_s"], with_s(mend), rtol=1e-3) for mend in case["twice"]):
-        raise Wrong("only one of two fixes of the same operation is applied", why=why, next=then)
+        raise Wrong("only one of the two fixes of the same operation is applied", why=why, next=then)
     raise Wrong("the time with two fixes of the same operation is wrong", why=why, next=then)
 
 
@@ -156,7 +158,7 @@ def _judge_ranking(case: Any, ranked: Any) -> None:
     if len(names) != PICKS or len(set(names)) != PICKS or not set(names) <= set(case["mends"]):
         why = f"got {', '.join(map(str, names))[:80] or 'no names'}"
         then = "return names from `mends`, the best first"
-        raise Wrong("the ranking does not have three different fixes", why=why, next=then)
+        raise Wrong("the ranking does not contain three different fixes", why=why, next=then)
     run_s = seconds_with(case, ())
     alone = {name: run_s - seconds_with(case, (name,)) for name in case["mends"]}
     total_s = 0.0
@@ -180,42 +182,52 @@ def _wrong_pick(names: list[str], place: int, gains: dict[str, float], alone: di
     why = f"{name} gains {seconds(gains[name])}{before}, but {best} gains {seconds(gains[best])}"
     by_alone = sorted(alone, key=lambda one: -alone[one])
     if place and names[: place + 1] == by_alone[: place + 1]:
-        then = "profile again: apply the first fix, and replay each of the others on top of it"
-        raise Wrong("fixes are ranked by what each gains alone", why=why, next=then)
+        then = "profile again after each fix: apply the first one, and replay each of the others on top of it"
+        raise Wrong("fixes are ranked by what each of them gains alone", why=why, next=then)
     if gains[name] <= min(gains.values()) + 1e-9:
-        raise Wrong("the fix with the smallest gain comes first", why=why, next="put the largest gain first")
+        raise Wrong("the fix with the smallest gain comes first", why=why, next="choose the fix with the largest gain")
     then = "compare the gains of all remaining fixes"
-    return Wrong("a different fix gains more at this place", why=why, next=then)
+    return Wrong("at this place in the ranking, a different fix gains more", why=why, next=then)
 
 
 def _wrong_gain(case: Any, name: str, place: int, said_s: Any, gains: dict[str, float]) -> Wrong:
     run_s = seconds_with(case, ())
-    why = f"fix {place + 1}: got {_said(said_s)}, but on top of the fixes before it, it gains {seconds(gains['here'])}"
+    why = f"fix {place + 1}: got {_said(said_s)}, but on top of the earlier fixes, it gains {seconds(gains['here'])}"
     if place and _near(case, said_s, gains["alone"]):
-        then = "subtract the run with this fix from the run with only the fixes before it, not from the original run"
-        return Wrong("the gain given for a later fix is what it gains alone", why=why, next=then)
+        then = "subtract the time with this fix from the time with only the earlier fixes, not from the original time"
+        return Wrong("the gain of a later fix is given as if it were the only fix", why=why, next=then)
     if place and _near(case, said_s, gains["total"]):
         return Wrong(
-            "gains are added up", why=why, next="give each fix only the time by which it shortens the previous run"
+            "your gains are running totals",
+            why=why,
+            next="count only the time by which each fix shortens the previous run",
         )
     left_s = gains["now"] - gains["here"]
     if close(said_s, gains["now"] / left_s, rtol=1e-3):
         return Wrong(
-            "a gain is given as a speed-up", why=why, next="return seconds: the run before minus the run after"
+            "a gain is given as a speed-up", why=why, next="return seconds: the time before minus the time after"
         )
     shares = (gains["here"] / run_s, 100 * gains["here"] / run_s)
     if any(close(said_s, share, rtol=_OF_GAIN) for share in shares):
-        return Wrong("a gain is given as a share of the run", why=why, next="return seconds of the whole run")
+        return Wrong(
+            "a gain is given as a share of the run", why=why, next="return the seconds that the whole run gains"
+        )
     if close(said_s, gains["here"] / COUNT, rtol=_OF_GAIN):
-        return Wrong("a gain is given for one step", why=why, next="return seconds of the whole run")
+        return Wrong("a gain is given for one step", why=why, next="return the seconds that the whole run gains")
     if close(-1 * said_s if type(said_s) in (int, float) else None, gains["here"], rtol=_OF_GAIN):
-        return Wrong("a gain has the wrong sign", why=why, next="subtract the run after the fix from the run before it")
+        return Wrong(
+            "a gain has the wrong sign", why=why, next="subtract the time after the fix from the time before it"
+        )
     then = "replay with and without the fix, and return how much sooner the run ends"
     if any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s)):
         return Wrong("the time of a run is given instead of a gain", why=why, next=then)
     if any(close(said_s, case["slips"][slip][name]) for slip in ("shares", "shares of work")):
-        return Wrong(_SHARES[0], why=f"{why}; your value is the time that its own spans lose", next=_SHARES[2])
-    return Wrong("the gain of a ranked fix is wrong", why=why, next="replay with and without it, and subtract")
+        return Wrong(
+            _SHARES[0], why=f"{why}; your value is the time by which the fix shortens its own spans", next=_SHARES[2]
+        )
+    return Wrong(
+        "the gain of a ranked fix is wrong", why=why, next="replay with and without the fix, and subtract the times"
+    )
 
 
 def _slipped(case: Any, got: Any, slip: str) -> bool:
@@ -238,15 +250,15 @@ def _said(value: Any) -> str:
 
 _SHARES = (
     "shares of the timeline are used as gains",
-    "each gain is the time that the fixed spans themselves lose, whatever else ran at that time",
-    "replay the run with the fix: the work that overlapped these spans still has to be done",
+    "each gain is the time by which the fixed spans themselves become shorter, whatever else ran at that time",
+    "replay the run with the fix: work that overlapped these spans still has to be done",
 )
 _SLIPS = {
     "shares": _SHARES,
     "shares of work": _SHARES,
     "waits": (
         "your replay treats a wait as if it were work",
-        "a wait lasts until something else has ended, and when that ends sooner, so does the wait",
+        "a wait lasts until other spans have ended, and if those end sooner, so does the wait",
         "give a wait no length of its own: it ends when the spans that it comes after have ended",
     ),
     "rows": (
@@ -260,9 +272,9 @@ _SLIPS = {
         "start a span only after all spans in its `after` have ended",
     ),
     "started": (
-        "in your replay, spans never start sooner than in the timeline",
+        "in your replay, no span starts sooner than in the timeline",
         "a span that waited for something that is now shorter starts sooner",
-        "use `start_s` and `end_s` only to calculate how long a span lasts",
+        "use `start_s` and `end_s` only to compute how long a span lasts",
     ),
     "turned": (
         "your replay removes the time that should remain",
@@ -276,17 +288,17 @@ _SLIPS = {
     ),
     "calls": (
         "your replay shortens the host's calls together with their kernels",
-        "the host needs as long to issue a short kernel as a long one",
+        "issuing a short kernel takes the host as long as issuing a long one",
         "keep the length of a call while `times` is above 0",
     ),
     "issued": (
         "your replay keeps the call of an operation that is not issued",
-        "with `times` 0 the host does not issue the operation, so its next work begins sooner",
+        "with `times` 0 the host does not issue the operation, so the host's next work begins sooner",
         "give a call no length if `times` is 0",
     ),
     "kept": (
         "your replay keeps a wait that is not issued",
-        "with `times` 0 nothing is issued, so nothing waits",
+        "with `times` 0 the wait itself is not issued, so its row does not wait",
         "ignore the `after` of such a wait, too",
     ),
 }

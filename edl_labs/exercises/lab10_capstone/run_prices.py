@@ -54,7 +54,7 @@ class Cost(Exercise):
         if all(one["hours"] and close(one["hours"][0], two["hours"][0]) for one, two in zip(got, want, strict=True)):
             for key, (what, then) in SLIPS.items():
                 if all(_slipped(case, one, key) for case, one in zip(cases, got, strict=True)):
-                    why = "this mistake gives your answers in all cases"
+                    why = "this mistake gives exactly your answers, in all cases"
                     return Wrong(what, why=why, next=then)
         return None
 
@@ -82,15 +82,19 @@ class Cost(Exercise):
 def _require_form(got: Any) -> None:
     for one in got["hours"]:
         if type(one) not in (int, float) or not math.isfinite(one):
-            raise Wrong("hours did not return a number", why=f"got {str(one)[:60]}", next="return hours, as a float")
+            raise Wrong(
+                "hours() did not return a number", why=f"got {str(one)[:60]}", next="return the hours as a float"
+            )
     for one in got["fits"]:
         if type(one) is not bool:
             why = f"got {str(one)[:60]}"
-            raise Wrong("fits returned neither True nor False", why=why, next="return the result of a comparison")
+            raise Wrong("fits() returned neither True nor False", why=why, next="return the result of a comparison")
     best = got["cheapest"]
     if best is not None and (not isinstance(best, dict) or any(_bad(best.get(key)) for key in _PARTS)):
-        then = "return {'gpus': …, 'rented': …, 'hours': …, 'money': …}, or None if there is no such number"
-        raise Wrong("cheapest did not return a dict of four numbers", why=f"got {str(best)[:60]}", next=then)
+        then = (
+            "return {'gpus': …, 'rented': …, 'hours': …, 'money': …}, or None if no number of GPUs meets the conditions"
+        )
+        raise Wrong("cheapest() did not return a dict of four numbers", why=f"got {str(best)[:60]}", next=then)
 
 
 def _judge_cheapest(case: Any, got: Any, want: Any) -> None:
@@ -99,10 +103,10 @@ def _judge_cheapest(case: Any, got: Any, want: Any) -> None:
     if got is None or want is None:
         if got is None:
             then = "try every number of GPUs that divides the batch"
-            why = "at least one number of GPUs fits and is in time"
-            raise Wrong("cheapest returned None, but there is an answer", why=why, next=then)
-        why = f"got {got['gpus']:g} GPUs, but no number up to chip['most_gpus'] both fits and is in time"
-        raise Wrong("cheapest returned an answer, but there is none", why=why, next="return None in such a case")
+            why = "at least one number of GPUs fits and meets the deadline"
+            raise Wrong("cheapest() returned None, but there is an answer", why=why, next=then)
+        why = f"got {got['gpus']:g} GPUs, but no number up to chip['most_gpus'] both fits and meets the deadline"
+        raise Wrong("cheapest() returned an answer, but there is none", why=why, next="return None in this case")
     _judge_number(case, got, want)
 
 
@@ -116,11 +120,15 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
     times = 4 / 3 if run["recompute"] else 1.0
     train = right - chip["setup_h"]
     slips: tuple[tuple[str, float, str], ...] = (
-        ("the hours of the set-up are missing", train, "add them: the hours count from the moment of renting"),
+        (
+            "the hours of the set-up are missing",
+            train,
+            "add the hours of the set-up: you rent the GPUs during the set-up, too",
+        ),
         (
             "the peak rate is used instead of the achieved rate",
             chip["setup_h"] + train * chip["achieved"],
-            "multiply the peak by chip['achieved']",
+            "multiply the peak rate by chip['achieved']",
         ),
         (
             "the rate is divided by the achieved share",
@@ -131,13 +139,17 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
         (
             "the set-up is divided among the GPUs",
             chip["setup_h"] / gpus + train,
-            "add it once: all GPUs wait equally long",
+            "add the set-up once: all GPUs wait equally long",
         ),
-        ("the work is not divided among the GPUs", chip["setup_h"] + train * gpus, "give each GPU 1 / gpus of it"),
+        (
+            "the work is not divided among the GPUs",
+            chip["setup_h"] + train * gpus,
+            "give each GPU 1 / gpus of the work",
+        ),
         (
             "only the forward pass is counted",
             chip["setup_h"] + train / (3 * times),
-            "add the backward pass, which needs twice as much work",
+            "add the backward pass, which needs twice as much work as the forward pass",
         ),
     )
     for what, value, then in slips:
@@ -149,7 +161,7 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
             ("all passes are counted twice", 12 / 8),
         ):
             if close(said, chip["setup_h"] + train * factor):
-                then = "for recomputation, count only the forward pass once more"
+                then = "with recomputation, count only the forward pass once more"
                 return Wrong(what, why=why, next=then)
     elif close(said, chip["setup_h"] + train * 8 / 6):
         return Wrong("a second forward pass is counted without recomputation", why=why, next="check run['recompute']")
@@ -161,15 +173,19 @@ def _memory_symptom(case: Any, gpus: int, *, fits: bool) -> Wrong:
     run = case["run"]
     why = f"{gpus} GPUs, each with {run['activation_bytes'] / 1e9:.3g} GB of activations and its share of the state"
     if fits:
-        return Wrong("fits returned True for a run that does not fit", why=why, next="what does one GPU hold in total?")
+        return Wrong(
+            "fits() returned True for a run that does not fit",
+            why=why,
+            next="what must the memory of one GPU hold in total?",
+        )
     then = "divide the state among all GPUs that train"
-    return Wrong("fits returned False for a run that fits", why=why, next=then)
+    return Wrong("fits() returned False for a run that fits", why=why, next=then)
 
 
 def _judge_number(case: Any, got: Any, want: Any) -> None:
     chip = case["chip"]
     nodes = -(-int(got["gpus"]) // chip["node_gpus"]) * chip["node_gpus"]
-    why = f"got {got['gpus']:g} GPUs, but {want['gpus']} are the cheapest"
+    why = f"got {got['gpus']:g} GPUs, but the cheapest number is {want['gpus']}"
     if case["run"]["batch"] % max(1, int(got["gpus"])):
         then = "take only divisors of run['batch'], so that every GPU gets the same number of samples"
         raise Wrong("the batch is not divisible by the number of GPUs", why=why, next=then)
@@ -180,7 +196,7 @@ def _judge_number(case: Any, got: Any, want: Any) -> None:
     if not close(got["money"], got["rented"] * got["hours"] * chip["price_per_gpu_h"]):
         raise _money_symptom(case, got)
     if got["gpus"] != want["gpus"]:
-        why = f"got {got['gpus']:g} GPUs, but {want['gpus']} are the cheapest"
+        why = f"got {got['gpus']:g} GPUs, but the cheapest number is {want['gpus']}"
         then = "calculate the cost of every number that meets the conditions, and take the lowest"
         raise Wrong("a different number of GPUs is cheaper", why=why, next=then)
 
@@ -195,15 +211,15 @@ def _judge_limits(case: Any, got: Any) -> None:
     hours, fits = known[got["gpus"]]
     if not fits:
         why = f"with {got['gpus']:g} GPUs, each would hold more than {case['chip']['memory_bytes'] / 1e9:.3g} GB"
-        then = "call `fits` with the number of GPUs that train: idle GPUs hold no share of the state"
+        then = "call fits() with the number of GPUs that train: idle GPUs hold no share of the state"
         raise Wrong("your cheapest number of GPUs does not fit", why=why, next=then)
     if not close(got["hours"], hours):
         why = f"{got['gpus']:g} GPUs: got {_short(got['hours'])} h, expected {_short(hours)} h"
-        then = "call `hours` with the number of GPUs that train; it includes the set-up"
+        then = "call hours() with the number of GPUs that train; it includes the set-up"
         raise Wrong("the hours of your cheapest number of GPUs are wrong", why=why, next=then)
     if hours > case["run"]["deadline_h"]:
-        why = f"{got['gpus']:g} GPUs need {_short(hours)} h; the deadline is {_short(case['run']['deadline_h'])} h"
-        then = "call `hours` with the number of GPUs that train, not with the number rented"
+        why = f"{got['gpus']:g} GPUs take {_short(hours)} h; the deadline is {_short(case['run']['deadline_h'])} h"
+        then = "call hours() with the number of GPUs that train, not with the number rented"
         raise Wrong("your cheapest number of GPUs misses the deadline", why=why, next=then)
 
 

@@ -329,7 +329,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="whole_nodes_train"
-# told: only whole nodes train, although fewer GPUs are enough
+# told: only numbers of GPUs that fill whole nodes are tried
 def cheapest(run, chip):
     """Whole nodes."""
     ways = []

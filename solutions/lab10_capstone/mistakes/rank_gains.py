@@ -1,5 +1,5 @@
 # %% mistake="alone_and_sorted"
-# told: fixes are ranked by what each gains alone
+# told: fixes are ranked by what each of them gains alone
 def rank(spans, mends):
     """All alone, sorted."""
     run_s = replayed_s(spans, [])
@@ -89,7 +89,7 @@ picked.append((best, (now_s - after_s[best]) / 4))
 
 
 # %% mistake="later_gains_alone"
-# told: the gain given for a later fix is what it gains alone
+# told: the gain of a later fix is given as if it were the only fix
 def rank(spans, mends):
     """The right order, and gains from the first run."""
     picked, run_s = [], replayed_s(spans, [])
@@ -114,7 +114,7 @@ rows[span["row"]] = max([row_s, *(0.0 * at for at in after)]) + lasts_s
 
 
 # %% mistake="one_mend_of_two"
-# told: only one of two fixes is applied
+# told: only one of the two fixes is applied
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
@@ -179,7 +179,7 @@ times = float(times == 1)
 
 
 # %% mistake="starts_as_before"
-# told: in your replay, spans never start sooner than in the timeline
+# told: in your replay, no span starts sooner than in the timeline
 # %% replace
 row_s = rows.get(span["row"], 0.0)
 # %% by
@@ -195,7 +195,7 @@ left[name] = left.get(name, 1.0) * (1 - mend["times"])
 
 
 # %% mistake="two_mends"
-# told: the ranking does not have three different fixes
+# told: the ranking does not contain three different fixes
 def rank(spans, mends):
     """Two."""
     picked, done, now_s = [], [], replayed_s(spans, [])
@@ -233,7 +233,7 @@ best = max(after_s, key=after_s.get)
 
 
 # %% mistake="last_factor"
-# told: only one of two fixes of the same operation is applied
+# told: only one of the two fixes of the same operation is applied
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by

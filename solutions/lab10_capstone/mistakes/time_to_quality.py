@@ -18,7 +18,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="critical_batch"
-# told: the critical batch is chosen, but it does not end first
+# told: the critical batch is chosen, but training does not end soonest with it
 def best_batch(job, machine, gpus):
     """The critical one."""
     critical = -(-job["critical_batch"] // gpus) * gpus
@@ -89,7 +89,7 @@ steps = job["steps"] * (1 + job["critical_batch"] * gpus / batch)
 
 
 # %% mistake="law_upside_down"
-# told: the ratio of batch and critical batch is inverted
+# told: the quotient of batch and critical batch is inverted
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -105,7 +105,7 @@ batches = range(gpus, max(gpus, machine["most_samples"]) + 1, gpus)
 
 
 # %% mistake="most_samples_a_second"
-# told: the largest batch is chosen, but it does not end first
+# told: the largest batch is chosen, but training does not end soonest with it
 # %% replace
 return min(batches, key=lambda batch: quality_s(job, machine, batch, gpus))
 # %% by
@@ -113,7 +113,7 @@ return max(batches, key=lambda batch: batch / step_s(job, machine, batch, gpus))
 
 
 # %% mistake="never_says_none"
-# told: your function returned a number, but no number of GPUs is in time
+# told: your function returned a number, but no number of GPUs meets the deadline
 # %% replace
 return gpus
 # %% by
@@ -190,7 +190,7 @@ longer_s = min(computes_s, moved / machine["memory_byte_per_s"])
 
 
 # %% mistake="shortest_step"
-# told: the batch with the shortest step is chosen, but it does not end first
+# told: the batch with the shortest step is chosen, but training does not end soonest with it
 def best_batch(job, machine, gpus):
     """The smallest."""
     return gpus
