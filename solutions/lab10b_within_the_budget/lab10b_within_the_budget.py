@@ -7,7 +7,7 @@
 # After this lab you can
 #
 # * say how far from the speed of light a job is, and which resource sets that speed;
-# * find where a training loop loses time, make the fixes that gain most first, and keep the losses equal to the bit;
+# * find where a training loop loses time, make the most useful fixes first, and keep the losses identical, bit for bit;
 # * run the job on several GPUs so that its gradient sums are hidden behind its passes;
 # * choose how many GPUs a budget should buy.
 #
@@ -130,10 +130,10 @@ def naive(trainer):
 
 # %% [markdown]
 # *Light* (short for the speed of light) is a lower bound on the job's time: no program is faster. Each resource (the
-# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Other work must
-# be done before a resource can start, and more work follows after it ends. For each resource, the bound adds up these
-# times; the largest total is light, which `light(job)` returns. **Predict:** the share of light of a program is light
-# divided by the program's time. What is it for the naive program, in percent?
+# GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Some other work
+# must be done before a resource can start, and some only after it has finished. For each resource, the bound adds up
+# these times; the largest total is light, which `light(job)` returns. **Predict:** the share of light of a program is
+# light divided by the program's time. What is it for the naive program, in percent?
 
 # %%
 predict("naive_share", "The share of light that the naive job reaches is", unit="%")
@@ -366,10 +366,10 @@ with reveal_prediction("four_gpus") as truth:
 # Your program will be slower than light if it waits for one sum before it issues the next, or if it starts its sums
 # only after all passes.
 #
-# Gradients are ready from the last layer to the first. A sum overlaps with the streams, but sums run one after the
-# other, and each adds 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are complete only after the last
-# one; an earlier sum would be summed again. `passes(…, after=…)` calls a function of yours with each layer's number as
-# soon as that layer's backward pass has been issued, as a hook of PyTorch does.
+# Gradients are ready from the last layer to the first. A sum overlaps with work on the streams, but sums run one after
+# the other, and each adds 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are complete only after the
+# last one; gradients summed earlier would be summed a second time. `passes(…, after=…)` calls a function of yours with
+# each layer's number as soon as that layer's backward pass has been issued, as a hook of PyTorch does.
 #
 # Write `train_on_many(trainer)`, which runs on each GPU, within its memory and at 87 % of light or more.
 
@@ -551,8 +551,8 @@ with requires_solution("score"):
 # Try a small first micro-batch and larger ones after it: no GPU computes while the first one is loaded. This applies to
 # each step, not only to the first. But in later steps the host loads units while the last units of the previous step
 # are still being computed, so more units can be ready in time. A small last micro-batch pays the fixed cost of its
-# kernels again and leaves less computation to hide the sums. When is it still worth it? The remaining loss is the fixed
-# cost of the kernels, paid once for each micro-batch, and the sums that end after the last pass.
+# kernels again and leaves less computation to hide the sums. When is it still worth it? The time that is still lost is
+# the fixed cost of the kernels, paid once for each micro-batch, and the sums that end after the last pass.
 
 # %% [markdown]
 # ## 5. Report

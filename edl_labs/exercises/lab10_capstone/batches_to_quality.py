@@ -112,7 +112,7 @@ def _require_form(got: Any) -> None:
 
 
 def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
-    why = f"a batch of {batch} on {gpus} GPUs: got {seconds(said)}, expected {seconds(right)}"
+    why = f"a batch of {batch} on {counted(gpus, 'GPU')}: got {seconds(said)}, expected {seconds(right)}"
     fitting = [what for what, value in _step_slips(case, batch, gpus, right).items() if close(said, value)]
     if len(fitting) == 1:
         return Wrong(fitting[0], why=why, next=STEPS[fitting[0]])
@@ -162,7 +162,9 @@ def _one_slip_of_all_steps(cases: list[Any], got: list[Any], want: list[Any]) ->
 def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
     job = case["job"]
     least, critical = job["steps"], job["critical_batch"]
-    why = f"a batch of {batch} on {gpus} GPUs: got the time of {said:.9g} steps, expected that of {right:.9g}"
+    why = (
+        f"a batch of {batch} on {counted(gpus, 'GPU')}: got the time of {said:.9g} steps, expected that of {right:.9g}"
+    )
     slips = (
         (
             "the quotient of batch and critical batch is inverted",
@@ -191,7 +193,7 @@ def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) 
 
 def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:
     machine = case["machine"]
-    why = f"on {gpus} GPUs, got a batch of {said:g}, but training ends sooner with {right}"
+    why = f"on {counted(gpus, 'GPU')}, got a batch of {said:g}, but training ends sooner with {right}"
     if said % gpus:
         return Wrong("the batch is not a multiple of the number of GPUs", why=why, next="try only multiples of `gpus`")
     if said > gpus * machine["most_samples"]:

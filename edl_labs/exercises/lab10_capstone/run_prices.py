@@ -9,7 +9,7 @@ from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab10_capstone.cost_slips import SLIPS
 from edl_labs.exercises.slip_digests import digest
-from edl_labs.units import flop_rate
+from edl_labs.units import counted, flop_rate
 
 _PARTS = ("gpus", "rented", "hours", "money")
 
@@ -116,7 +116,7 @@ def _bad(value: Any) -> bool:
 
 def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
     run, chip = case["run"], case["chip"]
-    why = f"{gpus} GPUs: got {_short(said)} h, expected {_short(right)} h"
+    why = f"{counted(gpus, 'GPU')}: got {_short(said)} h, expected {_short(right)} h"
     times = 4 / 3 if run["recompute"] else 1.0
     train = right - chip["setup_h"]
     slips: tuple[tuple[str, float, str], ...] = (

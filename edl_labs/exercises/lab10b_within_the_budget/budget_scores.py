@@ -21,7 +21,9 @@ from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_ligh
 MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
 STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
 
-_EACH = "for each offer, how long does the job run, and what does that cost? Take the fastest one that you can pay for"
+_EACH = (
+    "how long does the job run on each offer, and what does that cost? Choose the fastest offer that you can pay for"
+)
 
 
 def offers_of(case: Any) -> list[Offer]:
@@ -87,14 +89,16 @@ class ScoreOfLight(Exercise):
         if got["gpus"] not in [offer["ranks"] for offer in case["offers"]]:
             known = ", ".join(str(offer["ranks"]) for offer in case["offers"])
             if got["gpus"] == -1:
-                why = f"the offers have {known} GPUs; did it return an offer itself, its time, or its price?"
-                then = "return the ranks of an offer"
-                raise Wrong("choose_gpus did not return a number of GPUs", why=why, next=then)
-            why = f"choose_gpus returned {got['gpus']}, but the offers have {known} GPUs"
+                why = (
+                    f"the offers have {known} GPUs; did your function return the offer itself, its time, or its price?"
+                )
+                then = "return the `ranks` of the offer that you choose"
+                raise Wrong("choose_gpus() did not return a number of GPUs", why=why, next=then)
+            why = f"choose_gpus() returned {got['gpus']}, but the offers have {known} GPUs"
             if 0 <= got["gpus"] < len(case["offers"]):
-                then = "return the offer's ranks, not its index"
-                raise Wrong("choose_gpus returned an offer's position in the list", why=why, next=then)
-            raise Wrong("no offer has this number of GPUs", why=why, next="return the ranks of an offer")
+                then = "return the `ranks` of the offer, not its index"
+                raise Wrong("choose_gpus() returned an offer's position in the list", why=why, next=then)
+            raise Wrong("no offer has this number of GPUs", why=why, next="return the `ranks` of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
         require_training(run, job, self.public_want(case, want)["losses"])
@@ -103,11 +107,11 @@ class ScoreOfLight(Exercise):
             each = f"{run.makespan_s:.4g} s x {counted(job.ranks, 'GPU')} x {job.price_per_gpu_s:g} per second"
             why = f"{each} = {run.money:.3g}, but the budget is {case['budget']:.3g}"
             if run.money * run.share > case["budget"]:
-                then = "compute seconds x GPUs x price per GPU; no run is faster than light"
+                then = "compute seconds x GPUs x price per GPU and second; no run is faster than light"
                 raise Wrong("the budget does not pay for so many GPUs", why=why, next=then)
             if run.money * run.share * MARGIN > case["budget"]:
-                then = "leave a margin: which share of light does your program reach?"
-                raise Wrong("the budget pays for so many GPUs only at the speed of light", why=why, next=then)
+                then = "leave a margin: what share of light does your program reach?"
+                raise Wrong("the budget would pay for so many GPUs only at the speed of light", why=why, next=then)
             raise Wrong(
                 "the run is too slow for its budget", why=why, next="take fewer GPUs, or make the program faster"
             )
@@ -128,7 +132,7 @@ class ScoreOfLight(Exercise):
         if error != "ValueError":
             return None
         why = "your code raised ValueError, as min() does without values, but the budget pays for at least one offer"
-        then = "does your code compare with the whole budget, and use each offer's own run time?"
+        then = "does your code compare each price with the whole budget, and use each offer's own run time?"
         return Wrong("no offer is left to choose from", why=why, next=then)
 
     def combine(self, fractions: list[float]) -> float:
@@ -160,8 +164,10 @@ class ScoreOfLight(Exercise):
     def format_case(self, case: Any) -> str:
         """The job, the offers and the budget in words."""
         job = rented(case, case["offers"][0]["ranks"])
-        offers = ", ".join(f"{offer['ranks']} GPUs at {offer['price_per_gpu_s']:g}" for offer in case["offers"])
+        offers = ", ".join(
+            f"{counted(offer['ranks'], 'GPU')} at {offer['price_per_gpu_s']:g}" for offer in case["offers"]
+        )
         return (
-            f"{job.steps} steps of {job.units} units, {job.layers} layers, GPUs of {byte_count(job.memory_bytes)}; "
+            f"{job.steps} steps of {job.units} units, {job.layers} layers, GPUs with {byte_count(job.memory_bytes)}; "
             f"{offers} (price per GPU and second); a budget of {case['budget']:.3f}"
         )

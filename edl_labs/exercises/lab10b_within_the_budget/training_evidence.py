@@ -30,28 +30,31 @@ _FAULTS = {
     ),
     "slot": (
         "a loss is added to the loss of a different step",
-        "pass the step that the data belong to: loss(step, ...)",
+        "pass the step to which the data belong: loss(step, ...)",
     ),
-    "repeated": ("units are used twice in a step", "use each unit of the share once: check first and count"),
+    "repeated": ("units are used twice in a step", "use each unit of the share once: check `first` and `count`"),
     "nothing": (
         "a layer is updated without any gradient",
-        "run the backward pass of every layer, then the update",
+        "run the backward pass of every layer before the update",
     ),
     "stale": ("an update includes gradients of an earlier step", "update every layer once in each step"),
     "again": (
         "gradients are summed over the GPUs more than once",
-        "sum each layer once per step, after its last micro-batch: which layers does your call name?",
+        "sum each layer once per step, after its last micro-batch: which layers does each all_reduce() sum?",
     ),
     "alone": (
         "a GPU updates with only its own gradients",
-        "sum the gradients over the GPUs, and wait for the sum, before the update",
+        "before the update, sum the gradients over the GPUs and wait for the sum",
     ),
-    "missing": ("an update lacks units of its step", "count the micro-batches: is the last one included?"),
+    "missing": (
+        "an update does not include all units of its step",
+        "count the micro-batches: is the last one included?",
+    ),
     "updates": ("a layer is not updated in every step", "update each layer in every step, including the last one"),
     "unread": ("the loss of a step is never read", "call read_losses() at the end: it reads all losses"),
     "early": (
         "a loss is read before all units have been added to it",
-        "read it after the last micro-batch of its step",
+        "read each loss after the last micro-batch of its step",
     ),
 }
 
@@ -66,7 +69,7 @@ def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
     try:
         return replay_training(json.loads(text), job)
     except (TypeError, ValueError, RecursionError):
-        why, then = "it cannot be read", "use only the trainer's own methods; do not change its record"
+        why, then = "the record cannot be read", "use only the trainer's own methods; do not change its record"
         raise Wrong("the recorded program is not a program of a Trainer", why=why, next=then) from None
     except TrainingHang as hang:
         raise Wrong("the GPUs wait for each other forever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
@@ -99,13 +102,13 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
     if run.peak_bytes > job.memory_bytes:
         raise _memory(run, job)
     if run.share > _ABOVE:
-        why = f"it takes {seconds(run.makespan_s)}, which is {run.share:.2f} times the speed of light"
+        why = f"the run takes {seconds(run.makespan_s)}, which is {run.share:.2f} times the speed of light"
         raise Wrong("the run is faster than light", why=why, next="which part of the work does your program leave out?")
     if len(losses) != len(run.losses) or not all(
         close(got, want, rtol=_SAME) for got, want in zip(run.losses, losses, strict=True)
     ):
         then = "compare your losses with those of the naive program, step by step"
-        raise Wrong("the losses are not those of this job", why="some of them differ", next=then)
+        raise Wrong("the losses are not those of this job", why="at least one loss differs", next=then)
 
 
 def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
@@ -114,7 +117,7 @@ def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
     waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
     if race.tensor.startswith("input"):
         what = "a pass reads data before they have arrived" if waits else "no stream waits for the copy of the data"
-        then = "record an event on the copies' stream, after the copy, and let the stream that computes wait for it"
+        then = "after the copy, record an event on the copies' stream, and let the computing stream wait for that event"
         return Wrong(what, why=str(race), next=then)
     if race.tensor.startswith("gradients") and "backward" in calls:
         then = "start a layer's sum only after its backward pass for the last micro-batch"
@@ -122,7 +125,7 @@ def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
     sums = _sums(run.replay.programs[0], job)
     if race.tensor.startswith("gradients") and max(sums) > job.steps:
         why = f"layer {sums.index(max(sums))} is summed {max(sums)} times in {job.steps} steps; {race}"
-        then = "sum each layer once per step: all_reduce(first, stop) sums layers first to stop - 1"
+        then = "sum each layer once per step: all_reduce(first, stop) sums the layers from `first` to `stop` - 1"
         return Wrong("gradients are summed more than once in a step", why=why, next=then)
     known = {
         "gradients": (
@@ -130,10 +133,14 @@ def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
             "call wait() on every sum of a step before its update",
         ),
         "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
-        "losses": ("a loss is read while a kernel adds to it", "read the loss on the stream that computes"),
+        "losses": ("a loss is read while a kernel adds to it", "read the loss on the computing stream"),
     }
     told = known.get(
-        race.tensor.split()[0], ("two streams use the same memory in no fixed order", "put an event between them")
+        race.tensor.split()[0],
+        (
+            "two streams use the same memory in no fixed order",
+            "record an event on one stream, and let the other stream wait for that event",
+        ),
     )
     return Wrong(told[0], why=str(race), next=told[1])
 
@@ -145,14 +152,14 @@ def _fault(run: TrainingRun, job: TrainingJob) -> Wrong:
     updates = _updates(program, job)
     loaded = {entry["name"].split()[1] for entry in program if str(entry.get("name")).startswith("data ")}
     if fault.kind == "version" and len(loaded) < job.steps:
-        what, then = "the data of a step are never loaded", "load all steps: they are numbered from 0 to steps - 1"
+        what, then = "the data of a step are never loaded", "load the data of all steps, from 0 to steps - 1"
     elif fault.kind == "version" and max(updates) < job.steps:
         what, then = "there are steps without an update", "update every layer once in every step"
     elif fault.kind == "version" and min(updates) < job.steps:
         what, then = "some layers are left out of the updates", "call update() without bounds: it updates all layers"
     elif fault.kind == "missing" and max(updates) > job.steps:
         what = "an update comes before all units of its step have been processed"
-        then = "update after the last micro-batch"
+        then = "update only after the last micro-batch"
     elif fault.kind == "alone" and not any(entry["op"] == "all_reduce" for entry in program):
         what = "gradients are never summed over the GPUs"
     return Wrong(what, why=fault.text, next=then)
@@ -183,7 +190,7 @@ _SUM_WORDS = ("layers", "first", "to", "last")  # what a sum's name consists of
 
 
 def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
-    why = f"the peak is {byte_count(run.peak_bytes)}, but the GPU has {byte_count(job.memory_bytes)}"
+    why = f"your program needs up to {byte_count(run.peak_bytes)}, but the GPU has {byte_count(job.memory_bytes)}"
     made: dict[str, int] = {}
     names: dict[int, str] = {}
     program = run.replay.programs[0]
@@ -196,7 +203,7 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
     told = {
         "activations": (
             "activations are kept after their backward pass",
-            "free activations as soon as no backward pass needs them",
+            "free activations as soon as no backward pass needs them any more",
         ),
         "output gradients": (
             "gradients of outputs are kept after their backward pass",
@@ -211,7 +218,7 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
         if made.get(name, 0) > job.steps:
             return Wrong(what, why=why, next=then)
     if any(entry["op"] == "tensor" and (entry["name"][:4], entry["dtype"]) == ("data", "fp32") for entry in program):
-        what = "data are converted to fp32 on the host and take four times the memory"
+        what = "data are converted to fp32 on the host, which takes four times the memory"
         return Wrong(what, why=why, next="which dtype do the files have?")
     return Wrong(
         "micro-batches are too large for the memory", why=why, next="use job.peak_bytes(count) to find out what fits"
@@ -223,7 +230,7 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
 
     Each sentence stands whole: of secret cases students read those of the source alone, and "…" for what is filled in.
     """
-    why = f"it takes {seconds(run.makespan_s)}, {run.share:.0%} of light; {wanted:.0%} are required"
+    why = f"the run takes {seconds(run.makespan_s)}, so it reaches {run.share:.0%} of light; {wanted:.0%} is required"
     program = run.replay.programs[0]
     launched = [entry["name"].rstrip("0123456789 ") for entry in program if entry["op"] == "launch"]
     loads = [entry for entry in program if entry["op"] == "tensor" and entry.get("where") == "host"][1:]
@@ -234,19 +241,19 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
             "the run is slow: data are converted to fp32 on the host",
             "which dtype do the files have?",
         ),
-        ("bias" in launched, "the run is slow: each forward pass runs as three kernels", "use fused=True"),
-        ("relu back" in launched, "the run is slow: each backward pass runs as three kernels", "use fused=True"),
+        ("bias" in launched, "the run is slow: each forward pass runs as three kernels", "pass fused=True"),
+        ("relu back" in launched, "the run is slow: each backward pass runs as three kernels", "pass fused=True"),
         (
             "momentum" in launched,
             "the run is slow: each layer is updated by three separate kernels",
-            "use fused=True, for all layers at once",
+            "call update(fused=True) once for all layers",
         ),
         (
             any(one["name"].endswith("pageable") for one in loads),
             "the run is slow: it copies from pageable memory",
-            "use pinned=True",
+            "load with pinned=True",
         ),
-        (syncs["copy"] > 1, "the run is slow: the host waits for every copy", "use non_blocking=True"),
+        (syncs["copy"] > 1, "the run is slow: the host waits for every copy", "copy with non_blocking=True"),
         (
             syncs["loss"] > 1,
             "the run is slow: the host reads a loss in every step",
@@ -255,27 +262,27 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (
             syncs["synchronize"] > 1,
             "the run is slow: the host waits for the device in every step",
-            "remove synchronize(): nothing here needs it",
+            "remove the calls of synchronize(): nothing here needs them",
         ),
         (
             _is_on_one_stream(program),
-            "the run is slow: copies wait for kernels, and kernels for copies",
+            "the run is slow: copies wait for kernels, and kernels wait for copies",
             "use a separate stream for the copies",
         ),
         (
             _is_one_sum(program, job),
             "the run is slow: a single sum of all gradients starts when no computation is left to hide it",
-            "sum the gradients in buckets",
+            "sum the gradients in several buckets",
         ),
         (
             _sums_wait(program),
             "the run is slow: passes wait for the sum of gradients",
-            "use async_op=True, and call wait() before the update",
+            "pass async_op=True, and call wait() before the update",
         ),
         (
             _waits_at_once(program),
             "the run is slow: your code waits for each sum as soon as it has started",
-            "call wait() right before the update",
+            "call wait() only right before the update",
         ),
         (
             launched.count("update") > 2 * job.steps,
@@ -290,12 +297,12 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (
             _loads_ahead(program) > len(loads) / 2,
             "the run is slow: the host loads the next units before it issues the passes over the loaded units",
-            "issue the passes over the loaded units, then load the next: issuing is free, loading blocks the host",
+            "issue the passes over the loaded units, then load the next ones: issuing is free, loading blocks the host",
         ),
         (
             _units(loads[0]) > max(1, job.share / 3),
-            "the run is slow: the GPU is idle while the first micro-batch is loaded, and that one is large",
-            "how large must the first micro-batch be, and the next one?",
+            "the run is slow: the GPU is idle while the first, large micro-batch is loaded",
+            "how large should the first micro-batch be, and how large the next one?",
         ),
     ):
         if slow:

@@ -13,7 +13,7 @@ from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     require_training,
     slow_cause,
 )
-from edl_labs.units import byte_count, byte_rate, seconds
+from edl_labs.units import byte_count, byte_rate, counted, seconds
 from edl_labs.virtual.budget import TrainingJob, light
 
 SINGLE, SCALED = 0.90, 0.87  # of light, promised in the lab's text; the reference has 0.9 and more in every draw
@@ -56,8 +56,9 @@ class _Training(Exercise):
         unit_s = sum(job.forward_s) + sum(job.backward_s)
         links = f", links of {byte_rate(job.link_byte_per_s)}" if job.ranks > 1 else ""
         return (
-            f"{job.ranks} GPU(s) of {byte_count(job.memory_bytes)}{links}: {job.steps} steps of {job.share} units, "
-            f"{job.layers} layers; a unit takes {seconds(job.decode_s)} to decode, {seconds(unit_s)} to pass through.\n"
+            f"{counted(job.ranks, 'GPU')} with {byte_count(job.memory_bytes)}{links}: {job.steps} steps of "
+            f"{job.share} units, {job.layers} layers; a unit takes {seconds(job.decode_s)} to decode, "
+            f"{seconds(unit_s)} for its passes.\n"
             f"  Light: {light(job)}"
         )
 

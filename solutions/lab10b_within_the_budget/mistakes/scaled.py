@@ -67,7 +67,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_drops_the_rest"
-# told: an update lacks units of its step
+# told: an update does not include all units of its step
 def train_on_many(trainer):
     """Steps over a unit between micro-batches."""
     job = trainer.job

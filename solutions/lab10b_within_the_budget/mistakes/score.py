@@ -68,7 +68,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_no_margin"
-# told: the budget pays for so many GPUs only at the speed of light
+# told: the budget would pay for so many GPUs only at the speed of light
 # %% replace
 run_s = light(job.on(offer.ranks)).seconds / 0.85
 # %% by
@@ -109,7 +109,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_place_in_the_list"
-# told: choose_gpus returned an offer's position in the list
+# told: choose_gpus() returned an offer's position in the list
 def choose_gpus(job, offers, budget):
     """The index of the right offer."""
     paid = {}
@@ -242,7 +242,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_skips_units"
-# told: an update lacks units of its step
+# told: an update does not include all units of its step
 def train_within(trainer):
     """A tenth of the data is enough."""
     job = trainer.job

@@ -51,7 +51,7 @@ for i in reversed(range(trainer.layers)):
 
 
 # %% mistake="single_drops_the_rest"
-# told: an update lacks units of its step
+# told: an update does not include all units of its step
 def train_on_one(trainer):
     """Leaves out the last micro-batch."""
     job = trainer.job
