@@ -35,7 +35,7 @@ def replayed_s(spans, mends):
 
 
 # %% mistake="gains_added_up"
-# told: gains are added up
+# told: your gains are running totals
 def rank(spans, mends):
     """From the beginning."""
     picked, done, now_s = [], [], replayed_s(spans, [])

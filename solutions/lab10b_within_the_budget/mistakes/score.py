@@ -47,7 +47,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_loads_all_first"
-# told: the GPU is idle while the first micro-batch is loaded
+# told: the GPU is idle while the first, large micro-batch is loaded
 def train_within(trainer):
     """As in the section before."""
     train_on_many(trainer)
