@@ -39,7 +39,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="relu_writes_nothing"
-# told: your code counts the elements of a relu once
+# told: your code counts the elements of a relu only once
 from functools import wraps
 
 

@@ -200,7 +200,7 @@ def test_who_has_written_one_kind_alone_is_told_which_is_next(judged, solution):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("relu", "elements of a relu once"), ("matvec", "bytes of a matvec are wrong")]
+    ("kind", "told"), [("relu", "elements of a relu only once"), ("matvec", "bytes of a matvec are wrong")]
 )
 def test_half_of_the_bytes_is_told_where_input_and_result_are_equal(judged, solution, kind, told):
     def half(op):
