@@ -1,4 +1,4 @@
-"""The exercises of lab10_capstone: what a run costs, which batch ends first, what mends gain and change."""
+"""The exercises of lab10_capstone: what a run costs, which batch ends first, what fixes gain and change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""same_curve: whether a mend changed the training, from loss curves of several seeds; judged by how often one errs."""
+"""same_curve: whether a fix changed the training, from loss curves of several seeds; judged by how often one errs."""
 
 from __future__ import annotations
 

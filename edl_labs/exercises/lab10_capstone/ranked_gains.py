@@ -1,4 +1,4 @@
-"""rank_gains: what mends of a training script gain, predicted from its timeline and judged by running it again."""
+"""rank_gains: what fixes of a training script gain, predicted from its timeline and judged by running it again."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _OF_GAIN, _OF_RUN = 0.10, 0.01  # how far a gain may be from what the run then s
 
 @exercise("rank_gains", digits=15)
 class RankGains(Exercise):
-    """The three mends to do first, each with what it gains when those before it are done.
+    """The three fixes to make first, each with what it gains when those before it are done.
 
-    `replayed_s(spans, mends)` gives the seconds of a run with mends done, `rank(spans, mends)` the three.
+    `replayed_s(spans, mends)` gives the seconds of a run with these fixes made, `rank(spans, mends)` the three.
     """
 
     answers = "all"
@@ -66,11 +66,11 @@ class RankGains(Exercise):
         return None
 
     def format_answer(self, case: Any, got: Any) -> str:
-        """The three mends."""
+        """The three fixes."""
         return "; ".join(f"{name}: {_said(gain_s)}" for name, gain_s in got["ranked"])
 
     def format_case(self, case: Any) -> str:
-        """What a step does, and the mends."""
+        """What a step does, and the fixes."""
         lines = [f"{COUNT} steps in {seconds(seconds_with(case, ()))}; one step:"]
         lines += [f"  {_operation(one, case['spans'])}" for one in case["step"]]
         lines += [f"  {name}: {mend['times']:g} × {', '.join(mend['names'])}" for name, mend in case["mends"].items()]
@@ -83,7 +83,7 @@ def machine_of(case: Any) -> VirtualMachine:
 
 
 def seconds_with(case: Any, names: Iterable[str]) -> float:
-    """What the run takes when it is run again with mends done, by name."""
+    """What the run takes when it is run again with fixes made, by name."""
     mends = [case["mends"][name] for name in names]
     return run_s(case["step"], machine_of(case), count=COUNT, mends=mends)
 

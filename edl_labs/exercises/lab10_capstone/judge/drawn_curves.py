@@ -1,4 +1,4 @@
-"""The pairs of same_curve: loss curves of several seeds, before and after a mend, with what the mend did to them."""
+"""The pairs of same_curve: loss curves of several seeds, before and after a fix, with what the fix did to them."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _mends(rng: Any, step: Sequence[Any]) -> dict[str, Any]:
 
 
 def slips_of(case: Any) -> dict[str, Any]:
-    """What replays with a slip give for each mend alone: seconds gained, by slip."""
+    """What replays with a slip give for each fix alone: seconds gained, by slip."""
     spans = run_spans(case["step"], machine_of(case), count=COUNT)
     found: dict[str, Any] = {"shares": {name: _share(spans, mend) for name, mend in case["mends"].items()}}
     work = {name: _share(spans, mend, besides=("call", "wait")) for name, mend in case["mends"].items()}
