@@ -1,4 +1,4 @@
-"""Some steps of a training script as plain data: run on a VirtualGPU, as they are or with mends, and read as spans.
+"""Some steps of a training script as plain data: run on a VirtualGPU, as they are or with fixes, and read as spans.
 
 An operation is a dict with `name` and `op`:
 
@@ -7,8 +7,8 @@ An operation is a dict with `name` and `op`:
 * `{"op": "copy", "nbytes", "pinned", "row"}`: a copy to the device, in turn with the kernels or on the row "copies";
 * `{"op": "read"}`: the host reads a number behind the kernels that it has issued, and waits for it.
 
-`after` names the operation, issued before, whose last run a kernel or copy of another row waits for. A mend is a dict:
-`names` of operations, and `times`, what is left of their seconds; with 0 they are not issued at all. Mends of one
+`after` names the operation, issued before, whose last run a kernel or copy of another row waits for. A fix is a dict:
+`names` of operations, and `times`, what is left of their seconds; with 0 they are not issued at all. Fixes of one
 operation multiply, in whatever order they come.
 """
 
@@ -34,7 +34,7 @@ _PICTURED = {"work": "work", "call": "call", "wait": "wait", "kernel": "kernel",
 def run_s(
     step: Sequence[dict[str, Any]], machine: VirtualMachine, *, count: int, mends: Iterable[dict[str, Any]] = ()
 ) -> float:
-    """Seconds until `count` steps are over, host and device, with the mends done.
+    """Seconds until `count` steps are over, host and device, with the fixes made.
 
     >>> step = [{"op": "host", "name": "decode", "duration_s": 3e-3}]
     >>> run_s(step, VirtualMachine(), count=2)
