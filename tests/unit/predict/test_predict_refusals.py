@@ -50,7 +50,7 @@ REFUSED = {
     "no GPU": (nn.Linear(8, 8), X, {"machine": None}, "is not a machine", "H100"),
     "no GPUs": (nn.Linear(8, 8), X, {"cluster": 0}, "0 GPUs", "change one"),
     "an unknown optimizer": (nn.Linear(8, 8), X, {"optimizer": "lion"}, "there is no optimizer", "fused_adamw"),
-    "an unknown way to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": "all"}, "checkpointed", "selective"),
+    "an unknown way to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": "all"}, "way of checkpointing", "selective"),
     "nothing to checkpoint": (nn.Linear(8, 8), X, {"checkpoint": True}, "no stack of equal blocks", "in the model"),
     "a number": (3, X, {}, "predict_step() needs a function, got int.", "nn.Module, or a function"),
 }

@@ -150,7 +150,11 @@ def test_a_demonstration_that_only_a_fork_cannot_go_on_from_makes_no_difference(
     ("old", "new", "said"),
     [
         ("float(x) for x", "float(x) + __import__('random').random() for x", "different cases for the same seed"),
-        ('if close(got, case["x"])', "if {}['nothing']", "compare() of doubled_time raised KeyError on the solution"),
+        (
+            'if close(got, case["x"])',
+            "if {}['nothing']",
+            r"compare\(\) of doubled_time raised KeyError on the solution",
+        ),
     ],
 )
 def test_what_no_build_takes_is_said_by_the_proof_too(course: Course, old: str, new: str, said: str) -> None:
