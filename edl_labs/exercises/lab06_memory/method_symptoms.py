@@ -125,7 +125,7 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
     if _no_reduces(answers):
         why = "the speed is wrong exactly for the jobs with an all-reduce"
         then = "compare seconds per example: all examples of a step share what is done once per step"
-        return Wrong("your code ignores that there are fewer all-reduces", why=why, next=then)
+        return Wrong("your answer ignores that there are fewer all-reduces", why=why, next=then)
     if {right for *_, right in wrong} == {"0"} and len({method for method, *_ in wrong}) > 1:
         why = "only signs that should be 0 are wrong, for several methods"
         return Wrong("differences of up to 1 % were counted", why=why, next="return 0 for a difference of at most 1 %")
