@@ -96,7 +96,7 @@ def _unknown(name: str) -> EdlError:
         return EdlError(
             f"there is no MIG profile {profile} of {entry.key} in the hardware table",
             why=f"for this GPU, the table lists: {listed}",
-            next="use one of these, or the whole GPU, scaled by the SMs that `nvidia-smi mig -lgip` prints",
+            next="use one of these, or scale the whole GPU's figures by the profile's share of the SMs",
         )
     near = _near(name)
     return EdlError(

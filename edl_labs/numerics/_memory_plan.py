@@ -180,7 +180,7 @@ def _recorded(
         raise EdlError(
             f"{type(model).__name__} cannot be planned",
             why=f"{type(error).__name__}: {str(error).strip()[:200]}",
-            next="pass inputs that model(*example) accepts, and a loss= of its output that requires a gradient",
+            next="pass inputs that model(*example) accepts, and a loss= whose result requires a gradient",
         ) from error
     finally:
         for parameter, gradient in gradients:

@@ -142,7 +142,7 @@ def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> Seed
     if source not in ("shared", "worker", "sample"):
         raise UsageError(
             f"{source!r} is not a source of random numbers",
-            why="the sources are shared, worker and sample",
+            why="the sources are 'shared', 'worker' and 'sample'",
             next="choose one of these",
         )
     epochs = []

@@ -63,13 +63,15 @@ def typed_number(text: str, unit: str) -> float:
         number = math.nan
     if found is None or not math.isfinite(number):
         raise UsageError(
-            f"{text.strip()[:40]!r} is not a number", why="expected a number", next=f"write one, {example(unit)}"
+            f"{text.strip()[:40]!r} is not a number", why="expected a number", next=f"write a number, {example(unit)}"
         )
     named = found["unit"].strip().rstrip(".")
     value = number * (_factor(unit)[1] if not named else _converted(named, unit))
     if not math.isfinite(value):
         raise UsageError(
-            f"{text.strip()[:40]!r} is too large", why="expected a finite number", next=f"write one, {example(unit)}"
+            f"{text.strip()[:40]!r} is too large",
+            why="expected a finite number",
+            next=f"write a finite number, {example(unit)}",
         )
     return value
 

@@ -406,8 +406,8 @@ with reveal_prediction("sum_gain") as truth:
     truth(found.speedup if is_known else known)
 
 # %% [markdown]
-# Run the cell with your timer again: do the two intervals of `measure` overlap? Your timer's second number may be
-# outside both intervals.
+# Run the cell with your timer again: do the two intervals of `measure` overlap? In the second run, the number of your
+# own timer may be outside both intervals.
 #
 # Deck [001] names two more timers: `timeit`, with the remark "mind the synchronization", and `torch.utils.benchmark`.
 # **Predict:** which of the two would wait for a GPU?
@@ -746,7 +746,7 @@ with reveal_prediction("one_row_more", "tile_waste") as truth:
 # only then are the two numbers multiplied.
 #
 # Now the waves. An A100 has 108 SMs, and 108 tiles take one wave. **Predict:** how efficient are 109 tiles? 120? 216?
-# Sketch the efficiency over the number of tiles before you compute it.
+# Sketch the efficiency against the number of tiles before you compute it.
 
 # %%
 predict("tiles_109", "With 109 tiles the efficiency is", unit="%")
@@ -856,10 +856,10 @@ rows = ("processor", "NVLINK", "PCIe ×8", "SATA", "InfiniBand", "Ethernet")
 predict("wrong_row", "The row that is wrong is", choices=rows)
 
 # %% [markdown]
-# Write `transfer_s(size, rate, efficiency=1.0)`: seconds for a size like `"1.5 TiB"` over a rate like `"10 Gbit/s"`.
-# The unit is `B` or `bit`, with no prefix, or with k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of
-# 1024). `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for every 8 bits of data, PCIe
-# 3 to 5 send 130 for every 128.
+# Write `transfer_s(size, rate, efficiency=1.0)`: the seconds that a size like `"1.5 TiB"` takes at a rate like `"10
+# Gbit/s"`. The unit is `B` or `bit`, with no prefix, or with k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi
+# (powers of 1024). `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for every 8 bits of
+# data, PCIe 3 to 5 send 130 for every 128.
 
 # %% given
 FACTOR = {"": 1}

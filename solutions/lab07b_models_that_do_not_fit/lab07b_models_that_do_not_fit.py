@@ -161,8 +161,8 @@ with requires_solution("sharded_step"):
 # %% [markdown]
 # All gathers except the first, and all sums except the last, hide behind passes. The last layer is needed again at
 # once, so its weights may stay, which saves a gather. `fully_shard` issues all this for you (but it frees the last
-# layer too, unless you set `reshard_after_forward` to False). However, it cannot make passes longer: if a gather takes
-# longer than the pass that hides it, the rank waits for it, however early it begins. Both times grow with the layer,
+# layer too, unless you set `reshard_after_forward` to False). However, it cannot hide everything: if a gather takes
+# longer than the pass that hides it, the rank waits, however early the gather begins. Both times grow with the layer,
 # but only that of the pass grows with the tokens on each GPU.
 
 # %% [markdown]
@@ -728,8 +728,8 @@ with requires_solution("layout"), reveal_prediction("tp_slow", "tp_fast") as tru
     truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
 
 # %% [markdown]
-# With slow links between nodes, only gradients should cross. If the links between nodes are nearly as fast as those
-# inside, weights can arrive while the previous product is computed. Neither is a general rule: change
+# With slow links between nodes, only gradients should be sent across them. If the links between nodes are nearly as
+# fast as those inside, weights can arrive while the previous product is computed. Neither is a general rule: change
 # `useful_sequences` or `memory_bytes`, and see what happens.
 
 # %% [markdown]

@@ -122,8 +122,9 @@ with reveal_prediction("wait_half", "wait_one") as truth:
     waits = [run.time_to_first_token_s(0.99) for run in opening.values()]
     truth(wait_half=waits[0], wait_one=waits[1])
 # %% [markdown]
-# A request that arrives while another one is served waits for *all* of that answer. Some terms: the *time to first
-# token* (TTFT) is from arrival to the first word, the *inter-token latency* (ITL) is the time between later words, and
+# A request that arrives while another one is being served waits for *all* of that answer. Some terms: the *time to
+# first token* (TTFT) is from arrival to the first word, the *inter-token latency* (ITL) is the time between later
+# words, and
 # *goodput* counts the answers that met a limit. How long does one answer take, and why?
 
 # %% [markdown]
@@ -358,11 +359,11 @@ with reveal_prediction("filled") as truth:
 # | `machine.most_sequences` | how many may run at a time |
 #
 # A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` (how many it holds), and `needs`:
-# how many more it needs for its next step. A running request without them stalls. A value that you have read does not
-# change: read it again after a call. In the end every request must be answered and every block must be free. Your
-# schedule may take at most 5 % more time than a good one, and its p99 of the first token may be at most 30 % higher.
-# (The good schedule has a dozen lines and holds no blocks in reserve; which request it preempts matters. The check
-# serves ten loads, which takes about 15 s.)
+# how many more it needs for its next step. A running request that does not get the blocks it needs stalls. A value that
+# you have read is not updated: read it again after a call. In the end every request must be answered and every block
+# must be free. Your schedule may take at most 5 % more time than a good one, and the p99 of its time to first token may
+# be at most 30 % higher. (The good schedule has a dozen lines and holds no blocks in reserve; which request it preempts
+# matters. The check serves ten loads, which takes about 15 s.)
 
 
 # %% solve="continuous"
@@ -813,12 +814,12 @@ with requires_solution("micro_batch"):
     sweep([(20, 16, 0.0), (20, 16, 0.02), (20, 16, 0.1)])
 
 # %% [markdown]
-# Larger batches increase throughput. Waiting for more requests gains little: while one batch runs, the next one fills
-# up, so there are batches with `max_wait_s = 0` too, and larger ones under a higher load. With a wait, at 20 requests
-# per second nearly every request has to wait, which adds to p50 and p99, and hardly any other request arrives in that
-# time. Waiting pays if a larger batch saves more than the wait costs: with many requests, and a model whose time hardly
-# grows with the batch. And the 503s keep the other answers in time: without them the queue would keep growing while
-# more requests arrive than the model can answer, and all answers would be late.
+# Larger batches increase throughput. Waiting for more requests gains little: while one batch runs, requests for the
+# next one collect. So batches form even with `max_wait_s = 0`, and they grow with the load. At 20 requests per second,
+# hardly any other request arrives during the wait, so waiting only adds to p50 and p99. Waiting pays if a larger batch
+# saves more than the wait costs: with many requests, and a model whose time hardly grows with the batch. And the 503s
+# keep the other answers in time: without them the queue would keep growing while more requests arrive than the model
+# can answer, and all answers would be late.
 #
 # Now a real server on this machine, with your rules. These are its handlers and the task that runs batches. At an
 # `await`, one handler waits and others continue; the model runs in a thread of its own, so the server accepts requests

@@ -59,8 +59,7 @@ class FinishTimes(Exercise):
         if all(_same(pair, [max(right), right[1]]) for pair, right in pairs):
             return Wrong(
                 "the host waited for the device at the end of the program",
-                why="the device's time is always right, but the host's is the later of the two times after every "
-                "program",
+                why="your device times are right, but your host time is always the later of the two times",
                 next="the end of a program is not a sync: when does the host itself finish?",
             )
         return None

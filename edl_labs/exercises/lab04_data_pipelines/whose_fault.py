@@ -115,7 +115,7 @@ def _misread_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
             return Wrong(
                 f"{slow} was always called balanced, however much slower it is",
                 why=f"your function never returned {bound}, and every other verdict is right",
-                next="use one limit for both sides: balanced is at most 1.1 times the slower side's rate",
+                next="use one limit for both sides: balanced means a faster rate of at most 1.1 times the slower one",
             )
     return _difference_as_rule(cases, got)
 

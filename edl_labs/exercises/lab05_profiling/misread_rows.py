@@ -58,7 +58,7 @@ def known_difficulty(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong
     if all(_alike(mine["self"], _all_inside_off(case["rows"])) for case, mine in zip(cases, got, strict=True)):
         return Wrong(
             "the rows inside callees were subtracted too",
-            why="in all cases, your code subtracted all rows inside a row from it, including grandchildren",
+            why="in all cases, your code subtracted from each row all the rows inside it, including grandchildren",
             next="subtract only the rows directly inside: their time already includes all deeper rows",
         )
     for difficulty, what, why, then in _DIFFICULTIES:

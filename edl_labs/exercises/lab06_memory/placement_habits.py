@@ -83,7 +83,7 @@ def summed_symptom(run: TapeReplay, summed_again_s: list[float]) -> Wrong | None
 def _summed(whose: str) -> Wrong:
     return Wrong(
         "your code counts more at the peak than is held at once",
-        why=f"{whose} the best only if the largest stretch runs again while all other layers are in memory",
+        why=f"{whose} the best only if all other layers were in memory while the largest stretch runs again",
         next="count only the layers before a stretch when it runs again: those after it have run backward and are "
         "freed",
     )

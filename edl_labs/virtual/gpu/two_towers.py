@@ -84,7 +84,7 @@ class TwoTowers:
             raise VirtualGPUError(
                 "this model's first call sets up its libraries, so it cannot be captured",
                 why="the first call allocates memory and chooses kernels, and a graph can contain neither",
-                next="warm up first: run a step without the graph before you capture one",
+                next="warm up first: run an ordinary step before you capture a graph",
             )
         self.gpu.host_work(self.plan.init_s)
         self.gpu.empty(self.plan.workspace_bytes, name="workspace")

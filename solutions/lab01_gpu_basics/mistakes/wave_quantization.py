@@ -57,7 +57,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="tiles_by_area"
 # told: best_width counts tiles by area
-# why: leftovers along m and n cannot share a tile; your widths are best for m * n / (tile_m * tile_n) tiles
+# why: leftovers along m and n cannot share a tile; your widths would be best for m * n / (tile_m * tile_n) tiles
 # next: round up along each side, then multiply the two counts
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -69,7 +69,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="sides_of_a_tile_swapped"
 # told: best_width swaps the sides of a tile
-# why: all your widths are best if m / tile_n rows and n / tile_m columns of tiles are counted
+# why: all your widths would be best if there were m / tile_n rows and n / tile_m columns of tiles
 # next: divide m by tile_m, and n by tile_n
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -81,7 +81,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="rows_of_tiles_rounded_down"
 # told: best_width rounds the rows of tiles down
-# why: all your widths are best if m // tile_m rows of tiles are counted
+# why: all your widths would be best if there were m // tile_m rows of tiles
 # next: round up along each side: what is left over along m needs a row of tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -93,7 +93,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="columns_of_tiles_rounded_down"
 # told: best_width rounds the columns of tiles down
-# why: all your widths are best if n // tile_n columns of tiles are counted
+# why: all your widths would be best if there were n // tile_n columns of tiles
 # next: round up along each side: what is left over along n needs a column of tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -105,7 +105,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="tiles_rounded_down"
 # told: best_width rounds the tiles down along both sides
-# why: all your widths are best if m // tile_m rows and n // tile_n columns of tiles are counted
+# why: all your widths would be best if there were m // tile_m rows and n // tile_n columns of tiles
 # next: round up along each side: what is left over needs tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -117,7 +117,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 # %% mistake="a_row_and_column_too_many"
 # told: best_width counts one row and one column of tiles too many
-# why: all your widths are best if m // tile_m + 1 rows and n // tile_n + 1 columns of tiles are counted
+# why: all your widths would be best if there were m // tile_m + 1 rows and n // tile_n + 1 columns of tiles
 # next: round up: one more is needed only if something is left over
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):

@@ -1,6 +1,6 @@
 # %% mistake="layout_again_for_nothing"
-# told: the second forward pass of recomputation takes no time
-# why: a step with recomputation takes as long as one without
+# told: in your answer, the second forward pass of recomputation takes no time
+# why: your answer gives a step with recomputation the same time as one without
 # next: count 8 FLOP instead of 6 per parameter and token, and 6 sums of a block instead of 4
 # %% replace
 if layout["recompute"]:
@@ -9,7 +9,7 @@ if layout["recompute"]:
 
 
 # %% mistake="layout_all_hides"
-# told: data sums never add time to a step
+# told: in your answer, data sums never add time to a step
 # why: the part of the data sums that computing does not hide is left out
 # next: how much longer do data sums take than the computing that hides them?
 # %% replace
@@ -24,7 +24,7 @@ return (layout["micro_batches"] + pp - 1) * slot_s
 
 
 # %% mistake="layout_all_in_flight"
-# told: more micro-batches are in flight than 1F1B holds
+# told: in your answer, more micro-batches are in flight than 1F1B holds
 # why: the activations of all micro-batches are counted, as in GPipe
 # next: count at most as many micro-batches as there are stages
 # %% replace
@@ -44,8 +44,8 @@ return count / layout_s(job, layout)
 
 
 # %% mistake="layout_computes_for_nothing"
-# told: recomputation adds no time for its products
-# why: the products take as long as without recomputation
+# told: in your answer, recomputation adds no time for its products
+# why: your answer gives the products the same time as without recomputation
 # next: count 8 FLOP per parameter and token instead of 6
 # %% replace
 computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
@@ -54,8 +54,8 @@ sums = sums * 6 / 4
 
 
 # %% mistake="layout_dp_alone"
-# told: the links of the replicas depend only on dp
-# why: with split blocks, the replicas are further apart
+# told: in your answer, the links of the replicas depend only on dp
+# why: but with split blocks, the replicas are further apart
 # next: use the span of a group of replicas, which is tp * dp GPUs
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
@@ -64,7 +64,7 @@ data_s = sent_s(dp, times * (dp - 1), 2 * own / dp)
 
 
 # %% mistake="layout_four_sums"
-# told: recomputation adds no sums of split blocks
+# told: in your answer, recomputation adds no sums of split blocks
 # why: only 4 sums of a block are counted even with recomputation
 # next: add the sums of the forward pass that runs again
 # %% replace
@@ -74,8 +74,8 @@ computing_s = computing_s * 8 / 6
 
 
 # %% mistake="layout_hides_behind_all"
-# told: data sums of stages 0 and 1 hide behind all micro-batches
-# why: their gradients are complete only in the last micro-batch
+# told: in your answer, data sums of stages 0 and 1 hide behind all micro-batches
+# why: but their gradients are complete only in the last micro-batch
 # next: let only one micro-batch hide these sums
 # %% replace
 times, beside = 2, 1
@@ -99,7 +99,7 @@ return min(count, job["useful_sequences"])
 
 
 # %% mistake="layout_memory_is_fast"
-# told: memory is assumed to be fast enough for any product
+# told: in your answer, memory is assumed to be fast enough for any product
 # why: memory_byte_per_s makes no difference
 # next: a split product has a lower arithmetic intensity: which rate does it reach?
 # %% replace
@@ -114,7 +114,7 @@ computing_s = 6 * own * t / job["flop_per_s"]
 
 
 # %% mistake="layout_no_bubble"
-# told: the bubble is left out
+# told: in your answer, the bubble is left out
 # why: a step has one slot for each micro-batch
 # next: how many slots pass until the last stage has the last micro-batch?
 # %% replace
@@ -124,7 +124,7 @@ return layout["micro_batches"] * slot_s + left_s
 
 
 # %% mistake="layout_no_inputs"
-# told: recomputation keeps no inputs of blocks
+# told: in your answer, recomputation keeps no inputs of blocks
 # why: only one block's activations are counted
 # next: from which values is a block computed again?
 # %% replace
@@ -134,8 +134,8 @@ kept = 34 * inputs / tp
 
 
 # %% mistake="layout_no_memory"
-# told: the choice ignores the memory
-# why: you always choose the fastest of all layouts, although it does not fit
+# told: in your answer, the choice ignores the memory
+# why: you always choose the fastest of all layouts, even if it does not fit into memory
 # next: leave out layouts that need more than memory_bytes
 # %% replace
 room = job["memory_bytes"]
@@ -146,7 +146,7 @@ return max(every_layout(job), key=useful_per_s)
 
 
 # %% mistake="layout_no_open_block"
-# told: the activations of the block that is recomputed are left out
+# told: in your answer, the activations of the block that is recomputed are left out
 # why: only the inputs of blocks are counted
 # next: what is in memory while such a block's backward pass runs?
 # %% replace
@@ -156,7 +156,7 @@ kept = 2 * inputs * blocks
 
 
 # %% mistake="layout_nothing_hides"
-# told: computing hides no part of the data sums
+# told: in your answer, computing hides no part of the data sums
 # why: all seconds of the data sums are added to the step
 # next: which part of the data sums is left after the overlap?
 # %% replace
@@ -174,7 +174,7 @@ left_s = data_s
 
 
 # %% mistake="layout_one_in_flight"
-# told: only one micro-batch is in flight in the pipeline
+# told: in your answer, only one micro-batch is in flight in the pipeline
 # why: the activations of a single micro-batch are counted
 # next: how many micro-batches has the first stage passed on when the first gradient comes back?
 # %% replace
@@ -184,7 +184,7 @@ blocks = job["blocks"] / pp
 
 
 # %% mistake="layout_one_way"
-# told: gradients are not sent back through the pipeline
+# told: in your answer, gradients are not sent back through the pipeline
 # why: only one message per slot is counted
 # next: count activations forward and their gradients backward
 # %% replace
@@ -194,7 +194,7 @@ slot_s += sent_s(tp * dp * pp, 1, 2 * t * h)
 
 
 # %% mistake="layout_over_all_gpus"
-# told: stage 3 shards the state over all GPUs
+# told: in your answer, stage 3 shards the state over all GPUs
 # why: this GPU's part is divided by tp and pp twice
 # next: divide by dp only: this GPU's part is already divided by tp and pp
 # %% replace
@@ -204,8 +204,8 @@ state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp / tp / pp}
 
 
 # %% mistake="layout_replicas_inside"
-# told: data sums always use the links inside
-# why: replicas on several nodes send over the slow links
+# told: in your answer, data sums always use the links inside
+# why: but replicas on several nodes send over the slow links
 # next: how many GPUs does a group of replicas span?
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
@@ -214,8 +214,8 @@ data_s = sent_s(1, times * (dp - 1), 2 * own / dp)
 
 
 # %% mistake="layout_shortest_step"
-# told: the layout with the shortest step is chosen
-# why: the shortest step is not the fastest training
+# told: in your answer, the layout with the shortest step is chosen
+# why: but the shortest step is not the fastest training
 # next: how many useful sequences does a step contain?
 def place(job):
     """The layout that fits and trains the most useful sequences a second."""
@@ -225,8 +225,8 @@ def place(job):
 
 
 # %% mistake="layout_splits_inside"
-# told: sums of split blocks always use the links inside
-# why: blocks that are split over several nodes are summed over the slow links
+# told: in your answer, sums of split blocks always use the links inside
+# why: but blocks that are split over several nodes are summed over the slow links
 # next: how many GPUs does a node have?
 # %% replace
 slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
@@ -235,8 +235,8 @@ slot_s = computing_s + sums * sent_s(1, 2 * (tp - 1), 2 * t * h / tp)
 
 
 # %% mistake="layout_stages_inside"
-# told: messages between stages always use the links inside
-# why: a pipeline over several nodes sends over the slow links
+# told: in your answer, messages between stages always use the links inside
+# why: but a pipeline over several nodes sends over the slow links
 # next: use the span of the stages, which covers all GPUs
 # %% replace
 slot_s += sent_s(tp * dp * pp, 2, 2 * t * h)
@@ -245,7 +245,7 @@ slot_s += sent_s(1, 2, 2 * t * h)
 
 
 # %% mistake="layout_whole_in_stage_3"
-# told: stage 3 does not shard the state
+# told: in your answer, stage 3 does not shard the state
 # why: all 16 bytes per parameter are counted on every replica
 # next: divide these 16 bytes by dp
 # %% replace
@@ -255,8 +255,8 @@ state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own}
 
 
 # %% mistake="layout_whole_model_sent"
-# told: replicas send the gradients of the whole model
-# why: each GPU has only its own part of the gradients
+# told: in your answer, replicas send the gradients of the whole model
+# why: but each GPU has only its own part of the gradients
 # next: how many parameters does this GPU have?
 # %% replace
 data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
@@ -267,7 +267,7 @@ data_s = sent_s(
 
 
 # %% mistake="layout_whole_product"
-# told: the intensity is that of the whole product
+# told: in your answer, the intensity is that of the whole product
 # why: tp makes no difference to the intensity
 # next: count this GPU's own part of the matrix, and all of the input
 # %% replace
@@ -277,7 +277,7 @@ t, h, w = layout["micro"] * job["sequence"], job["hidden"], 4 * job["hidden"]
 
 
 # %% mistake="layout_pp_in_flight"
-# told: more micro-batches are in flight than a step has
+# told: in your answer, more micro-batches are in flight than a step has
 # why: the activations of pp micro-batches are always counted
 # next: with fewer micro-batches than stages, how many does the first stage keep?
 # %% replace
@@ -287,8 +287,8 @@ blocks = job["blocks"]
 
 
 # %% mistake="layout_inputs_split"
-# told: the inputs that recomputation keeps are divided by tp
-# why: these inputs are whole on every GPU
+# told: in your answer, the inputs that recomputation keeps are divided by tp
+# why: but these inputs are whole on every GPU
 # next: divide by tp only what is inside a block
 # %% replace
 kept = 2 * inputs * blocks + 34 * inputs / tp
@@ -297,7 +297,7 @@ kept = 2 * inputs / tp * blocks + 34 * inputs / tp
 
 
 # %% mistake="layout_one_slot_more"
-# told: a step has one slot too many
+# told: in your answer, a step has one slot too many
 # why: micro_batches + pp slots are counted
 # next: how many slots does a step with one micro-batch have, and how many does each further one add?
 # %% replace
@@ -307,7 +307,7 @@ return (layout["micro_batches"] + pp) * slot_s + left_s
 
 
 # %% mistake="layout_reads_alone"
-# told: the bytes that a product writes are left out
+# told: in your answer, the bytes that a product writes are left out
 # why: only the bytes that it reads are counted
 # next: count two matrices read and one written
 # %% replace
@@ -317,8 +317,8 @@ reached = t * h * w / (t * h + h * w) * job["memory_byte_per_s"]
 
 
 # %% mistake="layout_latency_once"
-# told: α is paid once per sum instead of once per round
-# why: the time for α does not grow with the number of rounds
+# told: in your answer, α is paid once per sum instead of once per round
+# why: the time that your answer counts for α does not grow with the number of rounds
 # next: count 2 (P - 1) rounds for a ring of P, each with its own α
 # %% replace
 slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
@@ -329,7 +329,7 @@ slot_s = computing_s + sums * sum_s
 
 
 # %% mistake="layout_shards_the_others"
-# told: stage 1 shards the wrong part of the state
+# told: in your answer, stage 1 shards the wrong part of the state
 # why: your stage 1 shards the 4 bytes of weights and gradients, but keeps the optimizer's 12 bytes whole
 # next: shard only the optimizer's 12 bytes
 # %% replace

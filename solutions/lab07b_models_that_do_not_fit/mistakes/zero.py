@@ -1,5 +1,5 @@
 # %% mistake="zero_all_always"
-# told: stages 0 and 1 send in every micro-batch instead of once per step
+# told: in your answer, stages 0 and 1 send in every micro-batch instead of once per step
 # why: the bytes of these stages are multiplied by the number of micro-batches
 # next: accumulate gradients locally, and send them once per step
 def sent_bytes(stage, ranks, recipe):
@@ -13,8 +13,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_all_reduce_in_stage_1"
-# told: stage 1 uses an all-reduce, which it does not need
-# why: every rank receives all of the sums in stage 1
+# told: in your answer, stage 1 uses an all-reduce, which it does not need
+# why: in your stage 1, every rank receives all of the sums
 # next: which rank updates a shard, and needs its gradients?
 def sent_bytes(stage, ranks, recipe):
     """Gradients are whole."""
@@ -27,8 +27,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_all_reduces"
-# told: sharded gradients are all-reduced
-# why: every rank receives all of the sums in stages 1 to 3
+# told: in your answer, sharded gradients are all-reduced
+# why: in your stages 1 to 3, every rank receives all of the sums
 # next: which rank needs the sum of a shard's gradients?
 def sent_bytes(stage, ranks, recipe):
     """Sums for everybody."""
@@ -41,8 +41,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_each_stage_alone"
-# told: a stage does not shard what the stages before it shard
-# why: stage 2 holds the whole optimizer state again
+# told: in your answer, a stage does not shard what the stages before it shard
+# why: your stage 2 holds the whole optimizer state again
 # next: let each stage also shard what the previous stages shard
 def held_bytes(stage, ranks, recipe):
     """One part a stage."""
@@ -59,7 +59,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_fractions"
-# told: shards are not rounded up
+# told: in your answer, shards are not rounded up
 # why: a layer's parameters divided by the ranks are left as a fraction
 # next: round up: all shards of a layer have the same whole number of parameters
 # %% replace
@@ -69,8 +69,8 @@ return sum(layers) / (ranks if sharded else 1)
 
 
 # %% mistake="zero_frozen_backward"
-# told: weights of frozen layers are gathered for a backward pass
-# why: no backward pass goes through these layers
+# told: in your answer, weights of frozen layers are gathered for a backward pass
+# why: but no backward pass goes through these layers
 # next: where does the backward pass end?
 def sent_bytes(stage, ranks, recipe):
     """Both passes."""
@@ -83,8 +83,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_gathered"
-# told: weights of frozen layers are gathered after the update
-# why: stages 1 and 2 send these weights, too
+# told: in your answer, weights of frozen layers are gathered after the update
+# why: your stages 1 and 2 send these weights, too
 # next: which weights does the update change?
 def sent_bytes(stage, ranks, recipe):
     """All weights."""
@@ -99,7 +99,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_gradients"
-# told: frozen layers are counted with gradients
+# told: in your answer, frozen layers are counted with gradients
 # why: the held bytes include the gradients of all layers
 # next: where does the backward pass end?
 def held_bytes(stage, ranks, recipe):
@@ -117,7 +117,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_left_out"
-# told: weights of frozen layers are left out
+# told: in your answer, weights of frozen layers are left out
 # why: only the weights of the trained layers are counted
 # next: count these weights too: the forward pass goes through frozen layers
 def held_bytes(stage, ranks, recipe):
@@ -135,7 +135,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_updated"
-# told: frozen layers are counted as if they were trained
+# told: in your answer, frozen layers are counted as if they were trained
 # why: the held bytes include the frozen layers' gradients and optimizer state
 # next: what is kept of a layer that is not updated?
 def held_bytes(stage, ranks, recipe):
@@ -153,8 +153,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_whole"
-# told: weights of frozen layers are not sharded
-# why: stage 3 holds these weights whole
+# told: in your answer, weights of frozen layers are not sharded
+# why: your stage 3 holds these weights whole on every GPU
 # next: shard all weights in stage 3, trained or not
 def held_bytes(stage, ranks, recipe):
     """What is trained is sharded."""
@@ -172,7 +172,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gathers_once"
-# told: stage 3 gathers weights for only one micro-batch
+# told: in your answer, stage 3 gathers weights for only one micro-batch
 # why: the number of micro-batches makes no difference to the weights that stage 3 sends
 # next: where would whole weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
@@ -186,7 +186,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gradients_in_fp32"
-# told: gradients are always counted in fp32
+# told: in your answer, gradients are always counted in fp32
 # why: every gradient takes four bytes, although the recipe gives their size
 # next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
@@ -204,8 +204,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gradients_in_stage_1"
-# told: stage 1 already shards gradients
-# why: a GPU holds only a shard of the gradients in stage 1
+# told: in your answer, stage 1 already shards gradients
+# why: your stage 1 already holds only a shard of the gradients
 # next: what does each stage shard in addition to the previous one?
 def held_bytes(stage, ranks, recipe):
     """The optimizer's, and what it reads."""
@@ -222,8 +222,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_never_gathers"
-# told: updated weights are never gathered in stages 1 and 2
-# why: these stages send only gradients
+# told: in your answer, updated weights are never gathered in stages 1 and 2
+# why: your stages 1 and 2 send only gradients
 # next: each GPU has updated only its own shard: how does it get the others?
 def sent_bytes(stage, ranks, recipe):
     """Weights are sharded in stage 3 alone."""
@@ -236,7 +236,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_gather"
-# told: stage 3 does not gather weights again before the backward pass
+# told: in your answer, stage 3 does not gather weights again before the backward pass
 # why: weights are sent for only one of the two passes
 # next: what happens to the gathered weights after the forward pass?
 def sent_bytes(stage, ranks, recipe):
@@ -250,7 +250,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_micro_batch"
-# told: stages 2 and 3 send for only one micro-batch
+# told: in your answer, stages 2 and 3 send for only one micro-batch
 # why: the number of micro-batches makes no difference
 # next: where would whole gradients or weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
@@ -264,8 +264,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early"
-# told: each stage is treated as the next one
-# why: stage 0 holds what stage 1 should hold
+# told: in your answer, each stage is treated as the next one
+# why: your stage 0 holds what stage 1 should hold
 # next: start with stage 0, which shards nothing
 def held_bytes(stage, ranks, recipe):
     """Counted from one."""
@@ -282,7 +282,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_priced_as_gradients"
-# told: weights are counted with the gradients' bytes per parameter
+# told: in your answer, weights are counted with the gradients' bytes per parameter
 # why: recipe['weights'] makes no difference
 # next: use each part's own number of bytes
 # %% replace
@@ -293,7 +293,7 @@ return (ranks - 1) * recipe["gradients"] * (gradients + weights)
 
 
 # %% mistake="zero_priced_as_weights"
-# told: gradients are counted with the weights' bytes per parameter
+# told: in your answer, gradients are counted with the weights' bytes per parameter
 # why: recipe['gradients'] makes no difference
 # next: use each part's own number of bytes
 # %% replace
@@ -304,8 +304,8 @@ return (ranks - 1) * recipe["weights"] * (gradients + weights)
 
 
 # %% mistake="zero_reduced_only"
-# told: only half of the all-reduce is counted
-# why: stage 0 sends half of what it should send
+# told: in your answer, only half of the all-reduce is counted
+# why: your stage 0 sends half of what it should send
 # next: count both halves: a reduce-scatter, then an all-gather
 def sent_bytes(stage, ranks, recipe):
     """Once."""
@@ -318,8 +318,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_rounded_down"
-# told: shards are rounded down
-# why: the last parameters of a layer are on no GPU
+# told: in your answer, shards are rounded down
+# why: in your answer, the last parameters of a layer are on no GPU
 # next: round up, so that every parameter is on a GPU
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
@@ -328,7 +328,7 @@ return sum(count // ranks if sharded else count for count in layers)
 
 
 # %% mistake="zero_rounded_once"
-# told: shards are rounded up once for the whole model
+# told: in your answer, shards are rounded up once for the whole model
 # why: the layers' parameters are added up before they are cut
 # next: cut each layer separately
 # %% replace
@@ -338,8 +338,8 @@ return -(-sum(layers) // ranks) if sharded else sum(layers)
 
 
 # %% mistake="zero_sends_as_plain"
-# told: every stage sends what plain data parallel training sends
-# why: stages 1 to 3 send as much as stage 0
+# told: in your answer, every stage sends what plain data parallel training sends
+# why: your stages 1 to 3 send as much as stage 0
 # next: how does a GPU get the weights that it has not updated itself, or does not hold?
 def sent_bytes(stage, ranks, recipe):
     """2 Psi."""
@@ -352,7 +352,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sent_fractions"
-# told: shards that are sent are not rounded up
+# told: in your answer, shards that are sent are not rounded up
 # why: a layer's parameters divided by the ranks are left as a fraction
 # next: round up: all shards of a layer have the same whole number of parameters
 def sent_bytes(stage, ranks, recipe):
@@ -366,8 +366,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_stage_2_sums_once"
-# told: stage 2 sends gradients only once per step
-# why: a GPU in stage 2 has no full-size gradient buffer between micro-batches
+# told: in your answer, stage 2 sends gradients only once per step
+# why: but a GPU in stage 2 has no full-size gradient buffer between micro-batches
 # next: where would full gradients be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Accumulated first in stage 2."""
@@ -380,8 +380,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sums_always"
-# told: stages 0 and 1 send gradients in every micro-batch
-# why: whole gradients can be added up locally until the end of the step
+# told: in your answer, stages 0 and 1 send gradients in every micro-batch
+# why: but whole gradients can be added up locally until the end of the step
 # next: accumulate gradients, and send them once per step
 def sent_bytes(stage, ranks, recipe):
     """Each micro-batch."""
@@ -394,8 +394,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sums_once"
-# told: stages 2 and 3 send gradients only once per step
-# why: sharded gradients must be summed after every micro-batch
+# told: in your answer, stages 2 and 3 send gradients only once per step
+# why: but sharded gradients must be summed after every micro-batch
 # next: where would whole gradients be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Accumulated first."""
@@ -408,7 +408,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_to_itself"
-# told: a GPU's own shard is counted as sent
+# told: in your answer, a GPU's own shard is counted as sent
 # why: every number of bytes is ranks / (ranks - 1) times what it should be
 # next: how many of the shards go through a GPU's link?
 # %% replace
@@ -419,7 +419,7 @@ return ranks * (recipe["gradients"] * gradients + recipe["weights"] * weights)
 
 
 # %% mistake="zero_two_byte_gradients"
-# told: gradients are always counted with two bytes
+# told: in your answer, gradients are always counted with two bytes
 # why: recipe['gradients'] makes no difference
 # next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
@@ -437,7 +437,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_weights_first"
-# told: the stages shard the parts in the wrong order
+# told: in your answer, the stages shard the parts in the wrong order
 # why: weights are sharded first and the optimizer state last
 # next: shard the largest part first
 def held_bytes(stage, ranks, recipe):
@@ -455,7 +455,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_whole_layers_sent"
-# told: whole layers are sent instead of ranks - 1 shards
+# told: in your answer, whole layers are sent instead of ranks - 1 shards
 # why: each collective counts all parameters of a layer
 # next: count ranks - 1 shards, each rounded up
 def sent_bytes(stage, ranks, recipe):
@@ -469,8 +469,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_whole_weights"
-# told: stage 3 does not shard the weights
-# why: a GPU holds the weights whole in stage 3
+# told: in your answer, stage 3 does not shard the weights
+# why: your stage 3 holds the weights whole on every GPU
 # next: what does a GPU hold of a layer's weights between two passes?
 def held_bytes(stage, ranks, recipe):
     """Weights are needed."""
@@ -487,7 +487,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early_from_1"
-# told: stages 1 and 2 are treated as stages 2 and 3
+# told: in your answer, stages 1 and 2 are treated as stages 2 and 3
 # why: gradients are sharded from stage 1 on, and weights from stage 2 on
 # next: shard the optimizer state first, then gradients, then weights
 # %% replace
@@ -505,8 +505,8 @@ return (
 
 
 # %% mistake="zero_frozen_optimizer"
-# told: frozen layers are counted with optimizer state
-# why: frozen layers are never updated
+# told: in your answer, frozen layers are counted with optimizer state
+# why: but frozen layers are never updated
 # next: leave out the optimizer state of frozen layers
 # %% replace
 return (
@@ -523,7 +523,7 @@ return (
 
 
 # %% mistake="zero_last_layers_frozen"
-# told: the last layers are treated as frozen instead of the first
+# told: in your answer, the last layers are treated as frozen instead of the first
 # why: gradients and optimizer state of the last `frozen` layers are left out
 # next: count layers[frozen:] as trained
 # %% replace
@@ -533,7 +533,7 @@ trained = recipe["layers"][: len(recipe["layers"]) - recipe["frozen"]]
 
 
 # %% mistake="zero_whole_padded"
-# told: parts that are not sharded are padded
+# told: in your answer, parts that are not sharded are padded
 # why: these parts are counted as ranks times a shard
 # next: count only the layers' own parameters where nothing is sharded
 # %% replace

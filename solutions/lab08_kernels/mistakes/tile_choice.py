@@ -1,5 +1,5 @@
 # %% mistake="tiles_all_efficient"
-# told: the efficiency of a tile is left out
+# told: in your answer, the efficiency of a tile is left out
 # why: every tile reaches the SM's whole rate
 # next: use tile["efficiency"]: small tiles reach less of the rate
 # %% replace
@@ -9,7 +9,7 @@ rate = chip["sm_flop_per_s"] / tile["per_sm"]
 
 
 # %% mistake="tiles_always_reduced"
-# told: the second kernel is counted even without a split
+# told: in your answer, the second kernel is counted even without a split
 # why: its bytes and its launch are added even if there is only one part
 # next: add nothing if there is only one part
 # %% replace
@@ -33,8 +33,8 @@ return chip["tiles"][tile], split
 
 
 # %% mistake="tiles_at_full_rate"
-# told: blocks on the same SM do not share its rate
-# why: each block gets an SM's whole rate
+# told: in your answer, blocks on the same SM do not share its rate
+# why: your answer gives each block the whole rate of an SM, however many blocks run there
 # next: how long do two blocks take if they run on one SM at the same time?
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
@@ -43,7 +43,7 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"]
 
 
 # %% mistake="tiles_by_area"
-# told: a partial tile is counted as a fraction of a block
+# told: in your answer, a partial tile is counted as a fraction of a block
 # why: the output's elements are divided by a tile's elements
 # next: round up the number of tiles along m and along n separately
 from math import ceil
@@ -83,7 +83,7 @@ moved = (2 * 2 * split + 2) * m * n
 
 
 # %% mistake="tiles_k_in_fractions"
-# told: the part of k that a block sums is not rounded up
+# told: in your answer, the part of k that a block sums is not rounded up
 # why: k is divided by split with a fractional result
 # next: how many steps of k does the slowest block have?
 # %% replace
@@ -93,8 +93,8 @@ flop = 2 * tile["m"] * tile["n"] * k / split
 
 
 # %% mistake="tiles_largest"
-# told: the largest tile is always chosen
-# why: the largest tile is not always the fastest
+# told: in your answer, the largest tile is always chosen
+# why: but the largest tile is not always the fastest
 # next: how full are the largest tile's waves?
 # %% replace
 tiles = range(len(chip["tiles"]))
@@ -104,7 +104,7 @@ tiles = [sizes.index(max(sizes))]
 
 
 # %% mistake="tiles_macs"
-# told: a multiplication and an addition are counted as one operation
+# told: in your answer, a multiplication and an addition are counted as one operation
 # why: each pair is counted once
 # next: count 2 FLOP for each element of a tile and each step of k
 # %% replace
@@ -114,7 +114,7 @@ flop = tile["m"] * tile["n"] * -(-k // split)
 
 
 # %% mistake="tiles_never_split"
-# told: a split is never chosen
+# told: in your answer, a split is never chosen
 # why: in all cases, the choice is the best one without a split
 # next: price the splits too
 # %% replace
@@ -124,7 +124,7 @@ return min(((tile, split) for tile in tiles for split in (1,)), key=took)
 
 
 # %% mistake="tiles_no_launch"
-# told: the second kernel's launch is left out
+# told: in your answer, the second kernel's launch is left out
 # why: only the second kernel's bytes are counted
 # next: add the price of a launch
 # %% replace
@@ -134,7 +134,7 @@ spent_s += moved / chip["byte_per_s"]
 
 
 # %% mistake="tiles_no_output"
-# told: the bytes of the final output are left out
+# told: in your answer, the bytes of the final output are left out
 # why: only the sums of the parts are counted
 # next: what does the second kernel write?
 # %% replace
@@ -144,8 +144,8 @@ moved = 2 * 4 * split * m * n
 
 
 # %% mistake="tiles_one_an_sm"
-# told: waves are counted with one block per SM
-# why: an SM holds per_sm blocks at a time
+# told: in your answer, waves are counted with one block per SM
+# why: but an SM holds per_sm blocks at a time
 # next: how many blocks does the whole chip hold?
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -154,8 +154,8 @@ waves = -(-blocks // chip["sm_count"])
 
 
 # %% mistake="tiles_part_of_a_wave"
-# told: a partial wave is counted as a fraction of a wave's time
-# why: a wave that is not full takes as long as a full one
+# told: in your answer, a partial wave is counted as a fraction of a wave's time
+# why: but a wave that is not full takes as long as a full one
 # next: round up the number of waves
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -164,7 +164,7 @@ waves = blocks / (chip["sm_count"] * tile["per_sm"])
 
 
 # %% mistake="tiles_parts_once"
-# told: the bytes of the parts' sums are half of what they should be
+# told: in your answer, the bytes of the parts' sums are half of what they should be
 # why: 4 bytes are counted for each sum instead of 8
 # next: which kernel writes these sums, which one reads them, and are they already rounded?
 # %% replace
@@ -174,7 +174,7 @@ moved = (4 * split + 2) * m * n
 
 
 # %% mistake="tiles_rounded_down"
-# told: partial tiles at the edges are left out
+# told: in your answer, partial tiles at the edges are left out
 # why: the numbers of tiles are rounded down
 # next: which blocks compute the last rows and columns?
 # %% replace
@@ -184,8 +184,8 @@ blocks = (m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_all_of_k"
-# told: with a split, every block sums all of k
-# why: a block of a split sums only a part of k
+# told: in your answer, with a split, every block sums all of k
+# why: but a block of a split sums only a part of k
 # next: divide k by split, and round up
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
@@ -207,8 +207,8 @@ return tile, chip["splits"].index(split)
 
 
 # %% mistake="tiles_split_for_free"
-# told: a split costs nothing
-# why: a second kernel must add up its sums
+# told: in your answer, a split costs nothing
+# why: but a second kernel must add up its sums
 # next: which bytes are written and read, and what does a launch cost?
 # %% replace
 if split > 1:
@@ -218,7 +218,7 @@ if split > 1:
 
 
 # %% mistake="tiles_split_no_blocks"
-# told: a split does not make more blocks
+# told: in your answer, a split does not make more blocks
 # why: blocks are counted as the tiles of the output with every split
 # next: how many blocks compute each tile?
 # %% replace
@@ -244,8 +244,8 @@ def best_tile(m, n, k, chip):
 
 
 # %% mistake="tiles_without_per_sm"
-# told: per_sm is left out
-# why: every SM holds only one block
+# told: in your answer, per_sm is left out
+# why: your answer gives every SM only one block at a time
 # next: use per_sm twice: it makes waves larger, and each block slower
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -258,7 +258,7 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"]
 
 
 # %% mistake="tiles_k_rounded_down"
-# told: the rest of k is left out
+# told: in your answer, the rest of k is left out
 # why: k divided by split is rounded down
 # next: which block sums the last elements?
 # %% replace
@@ -268,7 +268,7 @@ flop = 2 * tile["m"] * tile["n"] * (k // split)
 
 
 # %% mistake="tiles_parts_in_one_place"
-# told: writing or reading the parts is counted for a single output
+# told: in your answer, writing or reading the parts is counted for a single output
 # why: every block writes its sums, and all of them are read
 # next: how many outputs are written in parts, and how many are read?
 # %% replace
@@ -278,8 +278,8 @@ moved = (4 * split + 4 + 2) * m * n
 
 
 # %% mistake="tiles_output_in_fp32"
-# told: the final output is counted with 4 bytes per element
-# why: only the sums of the parts take 4 bytes
+# told: in your answer, the final output is counted with 4 bytes per element
+# why: but only the sums of the parts take 4 bytes
 # next: count 2 bytes per element of the final output
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -288,8 +288,8 @@ moved = (2 * 4 * split + 4) * m * n
 
 
 # %% mistake="tiles_parts_in_2_bytes_one_way"
-# told: sums of the parts take 2 bytes in one direction
-# why: the second kernel reads what was written, 4 bytes each time
+# told: in your answer, a part's sum takes 2 bytes when it is written or when it is read
+# why: but the second kernel reads what was written, and each sum takes 4 bytes
 # next: count 4 bytes in both directions
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -298,8 +298,8 @@ moved = (4 * split + 2 * split + 2) * m * n
 
 
 # %% mistake="tiles_a_part_fewer"
-# told: the sums of one part are left out
-# why: every part is written and read, including the first
+# told: in your answer, the sums of one part are left out
+# why: but every part is written and read, including the first
 # next: count the sums of all `split` parts
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -308,7 +308,7 @@ moved = (2 * 4 * (split - 1) + 2) * m * n
 
 
 # %% mistake="tiles_real_flop"
-# told: partial tiles compute only their own elements
+# told: in your answer, partial tiles compute only their own elements
 # why: the product's own FLOP are divided among the blocks
 # next: count 2 FLOP for each element of a whole tile and of its part of k
 # %% replace
@@ -318,7 +318,7 @@ flop = 2 * m * n * k / blocks
 
 
 # %% mistake="tiles_ragged_along_n"
-# told: partial tiles along n are left out
+# told: in your answer, partial tiles along n are left out
 # why: tiles are rounded up along m and down along n
 # next: which blocks compute the last columns?
 # %% replace
@@ -328,7 +328,7 @@ blocks = -(-m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_ragged_along_m"
-# told: partial tiles along m are left out
+# told: in your answer, partial tiles along m are left out
 # why: tiles are rounded up along n and down along m
 # next: which blocks compute the last rows?
 # %% replace
@@ -338,7 +338,7 @@ blocks = (m // tile["m"]) * -(-n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_as_room"
-# told: a split makes room for more blocks instead of making more blocks
+# told: in your answer, a split makes room for more blocks instead of making more blocks
 # why: SMs hold split times as many blocks, each over all of k
 # next: count split blocks for each tile, each over its part of k
 # %% replace
@@ -356,7 +356,7 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 
 # %% mistake="tiles_efficiency_twice"
-# told: the efficiency of a tile is counted twice
+# told: in your answer, the efficiency of a tile is counted twice
 # why: the square of the efficiency is used
 # next: multiply an SM's rate by the efficiency once
 # %% replace
@@ -366,7 +366,7 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"] ** 2 / tile["per_sm"]
 
 
 # %% mistake="tiles_added_whole"
-# told: the second kernel moves whole tiles instead of m × n outputs
+# told: in your answer, the second kernel moves whole tiles instead of m × n outputs
 # why: its bytes include the padding of partial tiles
 # next: which elements of a partial tile are written?
 # %% replace
@@ -376,8 +376,8 @@ moved = (2 * 4 * split + 2) * blocks / split * tile["m"] * tile["n"]
 
 
 # %% mistake="tiles_a_launch_a_part"
-# told: a launch is counted for each part
-# why: a single launch adds up all parts
+# told: in your answer, a launch is counted for each part
+# why: but a single launch adds up all parts
 # next: how many kernels come after the waves?
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
@@ -386,7 +386,7 @@ spent_s += moved / chip["byte_per_s"] + split * chip["launch_s"]
 
 
 # %% mistake="tiles_side_by_side"
-# told: the parts are added up during the waves, not after them
+# told: in your answer, the parts are added up during the waves, not after them
 # why: the longer of the two times is used
 # next: add the times: the second kernel reads what the waves have written
 # %% replace
@@ -396,8 +396,8 @@ spent_s = max(spent_s, moved / chip["byte_per_s"] + chip["launch_s"])
 
 
 # %% mistake="tiles_smallest"
-# told: the smallest tile is always chosen
-# why: the smallest tile is not always the fastest
+# told: in your answer, the smallest tile is always chosen
+# why: but the smallest tile is not always the fastest
 # next: how much of the rate does the smallest tile reach?
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
@@ -407,7 +407,7 @@ return min(((smallest, split) for split in chip["splits"]), key=took)
 
 
 # %% mistake="tiles_slowest"
-# told: the slowest choice is returned
+# told: in your answer, the slowest choice is returned
 # why: its time is the longest of all
 # next: use min instead of max
 # %% replace

@@ -27,7 +27,7 @@ if len(grown["recent"]) == block + 1:
 
 
 # %% mistake="cut_off"
-# told: Your function does not round the integers.
+# told: Your function does not round to the nearest integer.
 # why: .to(torch.int8) alone truncates the digits after the point
 # next: round before you convert
 # %% replace

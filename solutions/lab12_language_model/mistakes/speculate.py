@@ -163,7 +163,7 @@ if uniforms[i] > accept_probability(large[i], small[i], token):
 
 # %% mistake="drafts_sum_reaches_u"
 # told: Your function can draw a token of probability 0
-# why: if the random number is 0, the first probability alone already reaches it
+# why: if the random number is 0, even a first probability of 0 reaches it
 # next: return the first token at which the sum is above the random number
 # %% replace
 return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]
