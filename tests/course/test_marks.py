@@ -117,7 +117,7 @@ def test_feedback_says_what_why_and_next_and_runs_nothing(course: Course):
     assert "javascript:" not in ann.replace("[a](javascript:alert(3))", "")  # as text that is read, not as a link
     assert "onerror=" not in ann.replace("&lt;img src=x onerror=", "")
     assert ("ann",) == report.waiting
-    assert "Not marked yet: why_square" in ann
+    assert "Not yet marked: why_square" in ann
     assert "script-src" not in ana  # default-src 'none' forbids scripts
     assert "http" not in ana.replace("http-equiv", "")
 

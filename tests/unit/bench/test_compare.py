@@ -351,7 +351,7 @@ def test_equal_says_how_outputs_are_compared():
 
     assert "equal" == compare(sides, equal=lambda a, b: abs(a - b) < 0.2, budget_s=0.01).compared_outputs
     assert "not compared" in compare(sides, equal=False, budget_s=0.01).compared_outputs
-    with pytest.raises(UsageError, match="equal=3"):
+    with pytest.raises(UsageError, match="equal= cannot be 3"):
         compare(sides, equal=3)
 
 
