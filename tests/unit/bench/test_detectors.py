@@ -79,9 +79,18 @@ FOUND = [
 ]
 
 
+# One object that a call keeps is hidden by objects that another thread of the process keeps, as that of pytest-xdist
+# does when a message arrives: then it is looked for again.
+KEEPS_ONE_OBJECT, TRIES = {"arrays_kept"}, 3
+
+
 @pytest.mark.parametrize(("kind", "maker"), FOUND)
 def test_the_mistake_is_found_and_nothing_else(kind, maker):
-    assert [kind] == kinds_of(maker)
+    found = kinds_of(maker)
+    for _ in range(TRIES - 1 if maker.__name__ in KEEPS_ONE_OBJECT else 0):
+        found = found or kinds_of(maker)
+
+    assert [kind] == found
 
 
 def test_a_thread_that_has_to_wait_for_its_turn_is_still_seen(monkeypatch):

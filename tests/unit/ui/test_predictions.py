@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_told_in_the_box_which_stays(page: Page, boxes: l
     line, told = boxes[0].children
     line.value = "<b>soon"
 
-    assert "&#x27;&lt;b&gt;soon&#x27; is not a number: expected a number. Write one" in told.value
+    assert "&#x27;&lt;b&gt;soon&#x27; is not a number: expected a number. Write a number" in told.value
     assert "not predicted yet" in page.html
     line.value = "3 kB"
     assert "&#x27;kB&#x27; is not the unit of the question: the question asks for a number in min" in told.value
