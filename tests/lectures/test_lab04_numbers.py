@@ -121,8 +121,10 @@ def test_three_options_of_the_deck_are_inputs_of_the_workers_bounds():
 
     assert (200, 800, 250) == (round(cores / cpu_s), round(cores / (cpu_s - elsewhere_s)), round(1 / step_s))
     assert ["I/O", "data augmentation"] == quotations("003_options", r"- move (.*) to separate")
-    assert [] == says("If 30 of the 40 ms move to another node, the cores allow 800 batches/s")
-    assert re.search(r"800 batches/s, and the step is the limit,? (with|at) 250\b", TEXT)
+    assert [] == says(
+        "If 30 of the 40 ms move to another node, the cores allow 800 batches/s",
+        "the step is the limit, at 250 batches/s",
+    )
     assert [] == says("| use RDMA |", "| move I/O to a separate node |")
 
 
@@ -135,8 +137,12 @@ def test_from_memory_to_a_seek_latency_grows_by_twenty_thousand():
     """Colin Scott's table of latencies, 2020: main memory 100 ns, a disk's seek 2 ms."""
     assert 20_000 == round(2e-3 / 100e-9)
     assert 300e3 == 2e-3 * HDD.read_byte_per_s
-    assert [] == says("| main memory | 100 ns |", "| disk seek | 2 ms |", "takes 20 000 times as long")
-    assert re.search(r"at 150 MB/s, a disk could read 300 kB in (these )?2 ms", TEXT)
+    assert [] == says(
+        "| main memory | 100 ns |",
+        "| disk seek | 2 ms |",
+        "takes 20 000 times as long",
+        "at 150 MB/s, a disk could read 300 kB in 2 ms",
+    )
 
 
 def test_two_bytes_hold_the_ids_of_a_vocabulary_of_65_536():
