@@ -17,7 +17,8 @@ def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
     """What the presenter registered for `how` ('plot', 'html') makes of a value; UsageError where there is none."""
     if how not in _PRESENTERS:
         raise UsageError(
-            f"no presenter creates a {how} from a result", next="register_presenter(how, 'module:function')"
+            f"no presenter creates a {how} from a result",
+            next="register one: register_presenter(how, 'module:function')",
         )
     module, _, name = _PRESENTERS[how].partition(":")
     return getattr(import_module(module), name)(value, *args, **options)

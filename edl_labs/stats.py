@@ -305,7 +305,9 @@ def _samples(values: Sequence[float]) -> np.ndarray:
     x = np.asarray(values, dtype=float)
     if x.ndim != 1 or not np.all(np.isfinite(x)):
         raise UsageError(
-            "samples must be one row of finite numbers", why="a sample is NaN or infinite", next="remove that sample"
+            "the samples are not one row of finite numbers",
+            why="they do not form a flat list, or one of them is NaN or infinite",
+            next="pass a flat list of finite numbers",
         )
     return x
 

@@ -205,7 +205,7 @@ def _printed(texts: list[str], failing: int | None) -> str:
 
 def _builds_on(outcome: Outcome, first: str) -> Outcome:
     """Says that `first`, which this exercise builds on, is not right: its mistake is not this one's."""
-    mend = f'fix {first} first, with check("{first}") (grading uses a correct {first} instead of yours)'
+    mend = f'first make check("{first}") pass (grading uses a correct {first} instead of yours)'
     return replace(
         outcome,
         why=f"{outcome.why}; this exercise builds on {first}, which is not right yet".lstrip("; "),

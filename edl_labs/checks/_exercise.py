@@ -78,12 +78,12 @@ class RegisteredExercise:
             raise EdlError(
                 f"exercise {self.name}: cases() raised {type(error).__name__}",
                 why=f"{error or 'it gave no message'} ({place_of(error)})",
-                next=f"correct that line; cases() gets a numpy Generator and returns {_A_CASE}",
+                next=f"correct the line named above; cases() gets a numpy Generator and must return {_A_CASE}",
             ) from error
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Case) for case in cases):
             raise EdlError(
                 f"exercise {self.name}: cases() did not return a list of cases",
-                why="a case declares which part the student's process receives",
+                why="each case must declare which of its parts the student's process receives",
                 next=f"return {_A_CASE}",
             )
         if seed != PUBLIC_SEED:
@@ -146,15 +146,15 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
     if not issubclass(cls, Exercise):
         raise EdlError(
             f"exercise {name}: {cls.__name__} is not a subclass of Exercise",
-            why="the base class declares every optional part with its default",
+            why="the base class provides a default for every optional part",
             next=f"write `class {cls.__name__}(Exercise)`, with `from edl_labs.checks import Exercise`",
         )
     former = sorted(FORMER_HOOKS.keys() & {part for base in cls.__mro__ for part in vars(base)})
     if former:
         raise EdlError(
             f"exercise {name} defines {former[0]}, the former name of {FORMER_HOOKS[former[0]]}",
-            why="the name belonged to the old form of an optional part, and nothing in the judge calls it now",
-            next=f"rename it to {FORMER_HOOKS[former[0]]}, or give a helper another name, such as _{former[0]}",
+            why="the judge used to call an optional part by the former name, but no longer does",
+            next=f"rename it to {FORMER_HOOKS[former[0]]}; if it is only a helper, call it, for example, _{former[0]}",
         )
     for part in sorted({part for base in cls.__mro__ for part in vars(base)} - vars(Exercise).keys()):
         meant = [] if part.startswith("_") else get_close_matches(part, _HOOKS, n=1, cutoff=_ALIKE)
@@ -162,7 +162,7 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
             raise EdlError(
                 f"exercise {name} defines {part}, which no other part of the class uses",
                 why=f"the name is almost that of an optional part, {meant[0]}",
-                next=f"rename it to {meant[0]}, or give a helper another name, such as _{part}",
+                next=f"rename it to {meant[0]}; if it is only a helper, call it, for example, _{part}",
             )
     missing = [part for part in ("probe", "compare") if not defines(cls, part)]
     if missing:
@@ -175,7 +175,7 @@ def _of_this_version(name: str, cls: type) -> type[Exercise]:
         raise EdlError(
             f"exercise {name} does not declare its answers",
             why="without this declaration, answers cannot be distinguished from other evidence",
-            next='write `answers = "all"` in the class, or the requested fields: `answers = ("scale",)`',
+            next='write `answers = "all"` in the class, or list the fields that are answers: `answers = ("scale",)`',
         )
     return cls
 
@@ -234,9 +234,9 @@ def _judges_drawing(exercise: RegisteredExercise) -> Drawing:
     if exercise.name not in DRAWINGS:
         raise EdlError(
             f"the secret cases of {exercise.name} are not in this install",
-            why="the students' wheel lacks the code that draws secret cases; it is in the lab's judge/ folder",
+            why="the code that draws secret cases is in the lab's judge/ folder, which the students' wheel lacks",
             next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` builds; "
-            f'as an author, write @case_source("{exercise.name}") in judge/, or a method `cases`',
+            f'if you are its author, write @case_source("{exercise.name}") in judge/, or a method `cases`',
         )
     return DRAWINGS[exercise.name]
 

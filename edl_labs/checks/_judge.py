@@ -122,7 +122,7 @@ def judge_case(exercise: RegisteredExercise, case: Any, record: Any, want: Any) 
     except Exception as error:
         return 0.0, _wrong(
             INCOMPARABLE,
-            why="comparing it raised {type}",
+            why="comparing the result raised {type}",
             next=READABLE,
             type=type(error).__name__,
         )
@@ -231,12 +231,12 @@ def _not_plain_data(text: str, kind: str) -> Wrong:
         return _wrong(
             "your function returned an exception",
             why="the caller cannot tell that something failed",
-            next="write `raise`, not `return`",
+            next="write `raise` instead of `return`",
         )
     return _wrong(
         "{text}",
         why="results are compared as plain numbers, text, lists, dicts, arrays or tensors",
-        next="return those instead of an object of your own",
+        next="return these types instead of an object of your own class",
         text=text,
     )
 
@@ -254,7 +254,8 @@ def _not_attempted(exercise: RegisteredExercise, records: list[Any], points: flo
         said = _wrong(
             "{name} is not defined in this notebook yet",
             why="the cell that defines it has not run since the kernel was started, or it defines a different name",
-            next="run the cells above (menu Run, Run All Above Selected Cell) and keep their names, then check again",
+            next="run the cells above (menu Run, Run All Above Selected Cell), keep the names that they define, "
+            "then check again",
             name=last["missing"],
         )
     else:

@@ -101,7 +101,9 @@ def load_lab(lab: str) -> list[RegisteredExercise]:
     if _LOADED.get(lab) != path:
         if not path.is_file():
             raise UsageError(
-                f"no exercises for {lab}", why="its module is missing", next=f"create it with `edl-labs new {lab}`"
+                f"there are no exercises for {lab}",
+                why="its module is missing",
+                next=f"create it with `edl-labs new {lab}`",
             )
         if lab in _LOADED or folder_of(lab) != _FOLDER:
             forget(lab)
@@ -133,7 +135,7 @@ def find(name: str) -> RegisteredExercise:
     names = [e.name for e in REGISTERED.values()]
     near = difflib.get_close_matches(str(name), names, n=1)
     raise UsageError(
-        f"no exercise called {name!r}",
+        f"there is no exercise called {name!r}",
         why=f"the known exercises are: {', '.join(names) or 'none'}",
         next=f'try check("{near[0]}")' if near else "use the name in the cell's title",
     )
@@ -156,7 +158,7 @@ def _put_in_order(lab: str, listed: Iterable[type]) -> None:
     if strangers:
         raise EdlError(
             f"EXERCISES of {lab} lacks {', '.join(strangers)}",
-            next="add the class to that list, in the order of the lab",
+            next="add each missing class to that list, in the order of the lab",
         )
     for known in sorted(found, key=lambda known: places[type(known.spec)]):
         REGISTERED[known.name] = REGISTERED.pop(known.name)

@@ -333,6 +333,6 @@ def _key(key: Any, where: str) -> str:
             "{where} has the key {key}; keys of plain data must be text",
             where=where,
             key=repr(key),
-            next="write str(key)",
+            next="use str(key) as the key",
         )
     return str.__str__(key)

@@ -40,8 +40,8 @@ class Case(Mapping[str, Any]):
         for key in self.given.keys() & self.hidden.keys():
             raise EdlError(
                 f"{key!r} is in both halves of a case",
-                why="the student's process receives everything in given, so nothing in it is hidden",
-                next="keep it in hidden only, unless the student's function needs it",
+                why="the student's process receives everything in `given`, so the value would not be hidden",
+                next="keep it only in `hidden`; if the student's function needs it, keep it only in `given`",
             )
 
     @classmethod

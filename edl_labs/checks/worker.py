@@ -67,7 +67,11 @@ class Worker:
         """A new process, which imports `server` while the caller goes on; `wait` for it, or ask."""
         if not hasattr(os, "fork"):
             why = "building and grading fork processes, which this system cannot do"
-            raise UsageError("labs are built and graded on Linux", why=why, next="use WSL 2, or the Dockerfile")
+            raise UsageError(
+                "labs are built and graded on Linux",
+                why=why,
+                next="use WSL 2, or the container of the repository's Dockerfile",
+            )
         # One thread, as kernels have: with more, OpenMP waits in a fork for threads that only its origin has.
         env = {**(os.environ if env is None else env), "OMP_NUM_THREADS": "1"}
         ours, theirs = socket.socketpair()
@@ -198,14 +202,14 @@ def _end_process(process: subprocess.Popen[bytes], grace_s: float) -> int | None
 def _ending(code: int | None) -> str:
     """How a process ended, from its exit code; None where it had not."""
     if code is None:
-        return "closed the connection to its process"
+        return "closed its connection"
     if code == NO_MEMORY:
         return "took too much memory"
     if code == -signal.SIGKILL:
         return "was killed (SIGKILL), as happens when a machine runs out of memory"
     if code < 0:
         return f"was ended by {_signal_name(-code)}"
-    return f"ended its process with exit code {code}"
+    return f"ended with exit code {code}"
 
 
 def _signal_name(number: int) -> str:

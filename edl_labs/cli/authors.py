@@ -77,7 +77,7 @@ def new(
     for file in report.written:
         print(f"written: {file}")
     if report.minutes:
-        print(f"{report.exercise} has {report.minutes} minutes, now part of the lab's total: enter your own estimate")
+        print(f"{report.exercise} was given {report.minutes} minutes, included in the lab's total: enter your estimate")
     print(f"next: edl-labs test {lab}, then edl-labs edit {lab}")
 
 

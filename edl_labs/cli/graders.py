@@ -67,19 +67,17 @@ def grade(
 
     if is_nbgraders(Course.find_class(), assignment):
         if any((unsafe, prepared, shard, ray, fresh, all_cells, gpus)) or jobs is not None or seed is not None:
-            why = (
-                "it has no exercises of edl_labs, so there are no secret cases; nbgrader's rules apply, in the sandbox"
-            )
+            why = "it has no exercises of edl_labs, and so no secret cases; nbgrader's own rules apply, in the sandbox"
             raise UsageError(
-                f"{assignment} can be graded only with the options --only and --json",
+                f"for {assignment}, only the options --only and --json are available",
                 why=why,
-                next="leave the others out",
+                next="leave out the other options",
             )
         _grade_nbgraders(assignment, only=only or (), as_json=as_json)
         return
     level = Level.UNSAFE if unsafe else None
     if sum(map(bool, (prepared, shard, ray))) > 1 or (fresh and (shard or ray)) or (seed is not None and shard):
-        why = "--prepare records the seed, --shard grades a part with it, --ray does both; shards never grade again"
+        why = "--prepare records a seed, --shard grades a part with that seed, --ray does both; shards never regrade"
         raise UsageError("these options cannot be combined", why=why, next="use only one of --prepare, --shard, --ray")
     if prepared or ray:
         _prepare(assignment, seed=seed, level=level, gpus=gpus, as_json=as_json)

@@ -40,7 +40,9 @@ def run(
     from edl_labs.course.run.run_report import RunLimits
 
     if smoke and full:
-        raise UsageError("--smoke and --full cannot be used together", next="use only one of them, or none for --full")
+        raise UsageError(
+            "--smoke and --full cannot be used together", next="use only one of them; without either, --full applies"
+        )
     with ProgressLines(quiet=as_json) as progress:
         report = run_labs(
             labs or (),

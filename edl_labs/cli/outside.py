@@ -104,7 +104,11 @@ def leaderboard(
     from edl_labs.course.marks.leaderboard import found_entry, leaderboards
 
     if follow and html is None:
-        raise UsageError("--follow needs --html", why="--follow keeps a page up to date", next="add --html PAGE.html")
+        raise UsageError(
+            "--follow needs --html",
+            why="--follow keeps the page that --html writes up to date",
+            next="add --html PAGE.html",
+        )
     if trace is not None and not entry:
         raise UsageError("--trace needs --entry", why="a trace shows a single entry", next="add --entry NAME")
     if entry:

@@ -120,7 +120,7 @@ def _loaded(what: str, batch: int) -> tuple[Any, Any]:
         raise UsageError(
             f"{what!r} is not the name of a model",
             why="a model must come from torchvision or from a function in a file",
-            next="write torchvision:resnet50, or my_model.py:make with def make(): return model, example",
+            next="write torchvision:resnet50, or my_model.py:make for a function make() that returns (model, example)",
         )
     if source == "torchvision":
         return _of_torchvision(name, batch or 32)
@@ -138,13 +138,15 @@ def _loaded(what: str, batch: int) -> tuple[Any, Any]:
     spec.loader.exec_module(module)
     made = getattr(module, name, None)
     if not callable(made):
-        raise UsageError(f"{source} has no function {name}", next="add def make(): return model, example")
+        raise UsageError(
+            f"{source} has no function {name}", next=f"define {name}() there; it must return (model, example)"
+        )
     found = made()
     if not isinstance(found, tuple) or len(found) != 2 or not callable(found[0]):
         raise UsageError(
-            f"{name}() returned a {type(found).__name__}",
+            f"{name}() did not return a pair (model, example), but an object of type {type(found).__name__}",
             why="predict needs a model (or a function that does one step) and its example input",
-            next="return model, example; the example can be on meta: torch.empty(8, 3, 224, 224, device='meta')",
+            next="return (model, example); a meta tensor will do: torch.empty(8, 3, 224, 224, device='meta')",
         )
     return found[0], found[1]
 
@@ -189,7 +191,7 @@ def _card(name: str) -> MachineCard:
     path = Path(name)
     if path.suffix == ".json":
         if not path.is_file():
-            raise UsageError(f"there is no card {name}", next="write one with edl-labs calibrate --out card.json")
+            raise UsageError(f"there is no card {name}", next="create one with edl-labs calibrate --out card.json")
         return MachineCard.from_json(path.read_text(encoding="utf-8"))
     return MachineCard.of(name)
 

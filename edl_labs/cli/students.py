@@ -226,7 +226,9 @@ def _diagnosed(files: list[Path], rank: int | None) -> tuple[list[Diagnosis], Ra
     if not chosen:
         known = ", ".join(str(summary.rank) for summary in across.ranks)
         raise UsageError(
-            f"no file is from rank {rank}", why=f"the files are from ranks {known}", next="use one of these"
+            f"none of the files is from rank {rank}",
+            why=f"the files are from ranks {known}",
+            next="use one of these ranks",
         )
     return chosen, across if rank is None else None
 

@@ -103,7 +103,7 @@ class Assignment:
         if not stale:
             return ()
         what = f"the source notebook of {self.name} is older than its release: it lacks {counted(len(stale), 'role')}"
-        return (f"{what} of cells, from which grading knows which cells to run; run edl-labs build",)
+        return (f"{what} of cells, which tell grading what to run; run edl-labs build",)
 
     def exercise(self, name: str) -> RegisteredExercise:
         """The exercise called `name`."""
@@ -190,7 +190,7 @@ def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[Reg
     checked = {cell.exercise for cell in cells if cell.role == "check"}
     known = {e.name for e in exercises}
     if checked != known:
-        why = f"only one of them contains {', '.join(sorted(checked ^ known))}"
+        why = f"only one of the two contains {', '.join(sorted(checked ^ known))}"
         raise UsageError(f"{name} and its exercise module disagree", why=why, next="run edl-labs build")
 
 

@@ -76,9 +76,13 @@ _TABLES: dict[str, type[Struct]] = {
 }
 # Key → what its error says, why, and what to write instead.
 _SAID = {
-    "assignment": ("assignment is not a list of tables", "", "write [[assignment]] above each"),
+    "assignment": ("`assignment` is not a list of tables", "", "write [[assignment]] above each"),
     "assignment.name": ("an [[assignment]] has no name", "", 'write name = "lab01_gpu_basics"'),
-    "assignment.extensions": ("extensions is not a table", "", 'write [assignment.extensions] and "id" = 2026-10-01'),
+    "assignment.extensions": (
+        "`extensions` is not a table",
+        "",
+        'write [assignment.extensions], and below it "id" = 2026-10-01',
+    ),
     "grading.all_cells": ("all_cells is {value!r}", "it must be true or false", "write all_cells = true"),
     **{
         key: (f"{key} is not a table", "it is {value!r}", f"write [{key}]")
@@ -87,7 +91,7 @@ _SAID = {
     **{
         f"late.{one.name}": (
             f"{one.name} is {{value!r}}",
-            f"it must be a number from 0{' to 1' if one.type == Share else ' on'}",
+            f"it must be a number {'from 0 to 1' if one.type == Share else 'of 0 or more'}",
             f"write, for example, {one.name} = {0.1 if one.type == Share else 7}",
         )
         for one in structs.fields(Late)
@@ -103,7 +107,7 @@ def read_course_file(root: Path) -> CourseFile:
     except FileNotFoundError:
         return CourseFile()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix this line") from None
+        raise UsageError(f"{FILE} cannot be read", why=str(error), next="fix the file") from None
     try:
         return msgspec.convert(data, CourseFile)
     except msgspec.ValidationError as error:

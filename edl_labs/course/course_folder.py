@@ -217,7 +217,8 @@ class Course:
         """What the instructor knows of an assignment. From here on this process checks with the course's exercises."""
         if not _ASSIGNMENT.fullmatch(name):
             raise UsageError(
-                f"an assignment cannot be called {name!r}", next="for example: edl-labs grade lab01_gpu_basics"
+                f"an assignment cannot be called {name!r}",
+                next="pass the assignment's name, for example: edl-labs grade lab01_gpu_basics",
             )
         use_own_exercises(self.root)
         source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))

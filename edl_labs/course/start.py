@@ -86,7 +86,7 @@ def labs_folder(course: str | None = None) -> Path:
             return folder
     raise UsageError(
         "no labs were found",
-        why="neither the installed package nor its folder contains any",
+        why="neither the installed package nor the folder that contains it has labs",
         next="install the wheel that your course gives you; in a checkout, run edl-labs build",
     )
 

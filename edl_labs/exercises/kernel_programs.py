@@ -48,7 +48,10 @@ def replayed_kernels(
 def require_launch(run: WarpReplay) -> None:
     """Wrong where no kernel ran, or one of them never ends."""
     if not run.launches:
-        why, then = "your function ended without a launch", "call gpu.launch(kernel, ..., grid=..., block=...)"
+        why, then = (
+            "your function ended without launching a kernel",
+            "call gpu.launch(kernel, ..., grid=..., block=...)",
+        )
         raise Wrong("no kernel was launched", why=why, next=then)
     if run.hangs:
         then = "call each barrier outside of branches, where every thread of the block reaches it"
@@ -77,9 +80,7 @@ def _told(race: WarpRace) -> Wrong:
         then = "let only one thread write each element"
         return Wrong("two threads write the same element of shared memory", why=str(race), next=then)
     if "load" in ops:
-        then = (
-            "separate the read from the write: blocks do not wait for each other, only the end of a launch orders them"
-        )
+        then = "separate the read from the write: blocks of a launch do not wait for each other, but launches do"
         return Wrong("a thread reads memory that another thread writes in the same launch", why=str(race), next=then)
     then = "let only one thread write each element, or let all threads add atomically"
     return Wrong("several threads write the same element", why=str(race), next=then)

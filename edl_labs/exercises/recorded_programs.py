@@ -46,15 +46,15 @@ def replayed(text: Any, machine: VirtualMachine, *, graphs: bool = False) -> Rep
     if any("blocks" in entry for entry in run.program):
         # A kernel of few blocks would share the device with others, and be priced as if it had it for itself.
         raise Wrong(
-            "the program launches a kernel with a number of blocks",
-            why="in this exercise, each kernel has the device to itself",
+            "your program passes a number of blocks when it launches a kernel",
+            why="in this exercise, a launch has no number of blocks: each kernel has the device to itself",
             next="launch kernels as the text of the exercise does",
         )
     if any(entry["op"] == "capture" for entry in run.program):
         # Its kernels are not launches of the program, which judges count.
         raise Wrong(
-            "the program captures a graph",
-            why="this exercise is about launching one kernel after another",
+            "your program captures a graph",
+            why="in this exercise, kernels are launched one after another, without a graph",
             next="launch kernels as the text of the exercise does",
         )
     return run

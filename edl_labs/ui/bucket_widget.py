@@ -76,9 +76,9 @@ class BucketExplorer(LiveOrStill):
     ) -> None:
         if not 1 <= len(layers) <= _MOST_LAYERS or any(size <= 0 or time_s < 0 for size, time_s in layers):
             raise UsageError(
-                f"got {counted(len(layers), 'layer')}, the smallest of them {min(layers, default=None)}",
-                why=f"use 1 to {_MOST_LAYERS} layers with gradients, and no negative times",
-                next="BucketExplorer([(4e6, 1e-3)] * 12)",
+                f"got {counted(len(layers), 'layer')}, the smallest (bytes, seconds) being {min(layers, default=None)}",
+                why=f"the picture needs 1 to {_MOST_LAYERS} layers, each with a size above 0 and a time of 0 or more",
+                next="use, for example, BucketExplorer([(4e6, 1e-3)] * 12)",
             )
         _ring(ranks, alpha_s, byte_per_s)  # refuses what is no cluster
         self.layers, self.ranks, self.alpha_s, self.byte_per_s = tuple(layers), ranks, alpha_s, byte_per_s

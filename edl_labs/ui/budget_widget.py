@@ -54,7 +54,7 @@ class BudgetExplorer(LiveOrStill):
         parts = [f"recomputes {again} of {count} layers"] if again else []
         parts += (
             [
-                f"copies {len(found.offloaded)} of them to the host"
+                f"copies {len(found.offloaded)} to the host"
                 if again
                 else f"copies {len(found.offloaded)} of {count} layers to the host"
             ]

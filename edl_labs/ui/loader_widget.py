@@ -27,9 +27,9 @@ class LoaderExplorer(LiveOrStill):
     def __init__(self, *, cores: int = 4, batches: int = 24) -> None:
         if not (1 <= cores <= 64 and 2 <= batches <= 500):
             raise UsageError(
-                f"{cores} cores and {batches} batches",
+                f"got {cores} cores and {batches} batches",
                 why="the picture has room for 1 to 64 cores and 2 to 500 batches",
-                next="LoaderExplorer(cores=4, batches=24)",
+                next="use, for example, LoaderExplorer(cores=4, batches=24)",
             )
         self.cores, self.batches = cores, batches
 

@@ -29,7 +29,7 @@ class FormatExplorer(LiveOrStill):
             raise UsageError(
                 f"{self.fmt.name} has {self.fmt.bits} bits",
                 why=f"the page has room for only {_MOST_BITS} buttons",
-                next='FormatExplorer("fp32"), or a smaller format',
+                next='use FormatExplorer("fp32") or a smaller format',
             )
         self.bits = int(self.fmt.encode(float(value)))
 
@@ -44,7 +44,7 @@ class FormatExplorer(LiveOrStill):
             raise UsageError(
                 f"there is no bit {place!r}",
                 why=f"{self.fmt.name} has bits 0 to {self.fmt.bits - 1}",
-                next="count from the right",
+                next="count the bits from the right, starting at 0",
             )
         self.bits ^= 1 << place
         return self.value
@@ -230,6 +230,6 @@ def _checked(power: Any) -> int:
         raise UsageError(
             f"cannot use a scale of 2**{power!r}",
             why="the power must be a whole number from -1000 to 1000",
-            next="use, for example, 16, torch's initial scale",
+            next="use, for example, 16: torch begins with a scale of 2**16",
         )
     return power

@@ -50,7 +50,7 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
     cell once more brings it back. UsageError for a question that asks for both a number and a choice.
     """
     if unit and choices:
-        raise UsageError(f"{name} asks for both a number and a choice", next="pass unit= or choices=, not both")
+        raise UsageError(f"{name} asks for both a number and a choice", next="pass either `unit` or `choices`")
     mine = str(mine)
     asked = Question(name, question, unit, tuple(choices))
     again = _ASKED.get(name) == asked
@@ -109,7 +109,7 @@ class Truth:
             raise UsageError(
                 f"{sorted(strange)[0]} is revealed but was never predicted",
                 why=f"this block reveals {', '.join(self.names)}",
-                next="use the name given to predict()",
+                next="use the name that you passed to predict()",
             )
         self.values.update(told)
 

@@ -33,7 +33,7 @@ def requires_solution(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]
     except TookTooLong:
         longer = f'requires_solution("{name}", limit_s={5 * limit_s:g})'
         loop = f"look for a loop in {name} that never ends"
-        print(f"This cell was stopped after {limit_s:g} s: {loop}, or on a slow machine give it longer: {longer}.")
+        print(f"This cell was stopped after {limit_s:g} s: {loop}, or, on a slow machine, allow more time: {longer}.")
     except NameError as error:
         above = missing_name(error, name)
         print(above or _broken(name, error))

@@ -62,8 +62,8 @@ class ServingExplorer(LiveOrStill):
         if not 1 <= count <= _MOST or answer < 1 or not 0 < rate <= 1e6:
             raise UsageError(
                 f"got {count} requests of {answer} tokens, {rate} per second",
-                why=f"while a slider moves, only 1 to {_MOST} requests can be redrawn",
-                next="ServingExplorer(machine, policy, count=80)",
+                why=f"the picture needs 1 to {_MOST} requests of at least 1 token, and a rate above 0 and up to 1e6",
+                next="use, for example, ServingExplorer(machine, policy, count=80)",
             )
         self.machine, self.policy, self.count, self.answer, self.rate = machine, policy, count, answer, rate
         self.run = lru_cache(maxsize=64)(self._run)
@@ -91,7 +91,7 @@ class ServingExplorer(LiveOrStill):
         run = self.run(rate, batch, prompt)
         head = f"{rate:g} requests/s, up to {batch} at once, prompts of {prompt}"
         if run.unfinished:
-            return f"{head}: {run.unfinished} of {self.count} never finish"
+            return f"{head}: {run.unfinished} of {self.count} requests never finish"
         tokens = f"{run.token_per_s:,.0f}" if run.token_per_s >= 100 else f"{run.token_per_s:.3g}"
         p50, p99 = (seconds(run.time_to_first_token_s(share)) for share in (0.5, 0.99))
         return f"{head}: first token p50 {p50}, p99 {p99}; {tokens} tokens/s, busy {percent(run.utilisation)}"

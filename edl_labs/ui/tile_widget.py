@@ -23,9 +23,9 @@ class TileExplorer(LiveOrStill):
     def __init__(self, *, m: int = 300, n: int = 200, k: int = 160) -> None:
         if min(m, n, k) < 1 or -(-m // TILES[0]) * -(-n // TILES[0]) > _MOST_PROGRAMS:
             raise UsageError(
-                f"m = {m}, n = {n}, k = {k}",
+                f"got m = {m}, n = {n}, k = {k}",
                 why=f"the picture has room for 1 to {_MOST_PROGRAMS} tiles of {TILES[0]} × {TILES[0]}",
-                next="TileExplorer(m=300, n=200, k=160)",
+                next="use, for example, TileExplorer(m=300, n=200, k=160)",
             )
         self.m, self.n, self.k = m, n, k
 

@@ -40,7 +40,7 @@ class TimelineExplorer(LiveOrStill):
             raise UsageError(
                 f"{total_bytes} bytes are too few to split into chunks",
                 why="a chunk needs at least one byte",
-                next="use a few megabytes",
+                next="use, for example, total_bytes=16_000_000",
             )
         self.chip, self.total_bytes = chip, total_bytes
 

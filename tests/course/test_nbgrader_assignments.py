@@ -187,7 +187,7 @@ def test_options_that_mean_nothing_for_it_are_refused(
     monkeypatch.chdir(course.root)
     refused = CliRunner().invoke(app, ["grade", PS, option]).exception
 
-    assert f"{PS} can be graded only with the options --only and --json" == getattr(refused, "what", None)
+    assert f"for {PS}, only the options --only and --json are available" == getattr(refused, "what", None)
 
 
 def test_a_course_that_does_not_call_edl_labs_is_not_graded_outside_the_sandbox(tmp_path: Path):

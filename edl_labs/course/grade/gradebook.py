@@ -104,7 +104,7 @@ class Writer:
             self._enter()
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            next_step = f"nbgrader generate_assignment {name} --force"
+            next_step = f"run nbgrader generate_assignment {name} --force"
             raise EdlError(f"the gradebook and {name} disagree", why=why, next=next_step) from None
 
     def _enter(self) -> None:

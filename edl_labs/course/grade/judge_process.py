@@ -143,7 +143,7 @@ class Judge:
         try:
             answer = self._ask(asked, own_s=_DRAW_S)
         except WorkerGone as gone:
-            why = "it took too long" if gone.late else f"its process {gone.reason}"
+            why = "drawing the cases took too long" if gone.late else f"its process {gone.reason}"
             raise EdlError(f"could not draw the cases of {exercise.name}", why=why, next="grade again") from None
         if answer[:1] == _REFUSED:
             raise EdlError(**plain_data.decode(answer[1:]))

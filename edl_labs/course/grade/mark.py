@@ -55,7 +55,7 @@ class Examiner:
             if exercise.name not in run.outcomes:
                 what = "the notebook contains no check of this exercise"
                 points = self.runner.assignment.points[exercise.name]
-                missed = unjudged(exercise, points, what=what, why="it was deleted")
+                missed = unjudged(exercise, points, what=what, why="the check cell was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
         self._stand_in(declared, plan, run)
         return run
@@ -192,7 +192,7 @@ def _bare(found: Outcome, wrong: tuple[str, ...]) -> Outcome:
         return bare
     return replace(
         bare,
-        what=f"partly right, if a correct {' and '.join(wrong)} replaces yours",
+        what=f"partly right when graded with a correct {' and '.join(wrong)} instead of yours",
         why=f"this exercise builds on {wrong[0]}, which is not right yet",
         next=f'once check("{wrong[0]}") passes, run check("{found.name}") in your notebook',
     )

@@ -74,7 +74,10 @@ def _read_all(course: Course, name: str, student: str) -> None:
     for notebook in notebook_names(course, name):
         path = folder / f"{notebook}.ipynb"
         if not path.exists():
-            raise Unreadable(f"there is no {path.name}", why="the assignment has a notebook with this name")
+            raise Unreadable(
+                f"there is no {path.name}",
+                why="the assignment has a notebook with this name, so a submission must contain it",
+            )
         parse(read_bytes(path, most=course.limits.submission_bytes), limits=course.limits)
     read_modules(folder, limits=course.limits)
 

@@ -13,6 +13,6 @@ def refuse_other_lab(assignment: Assignment, submission: Submission) -> None:
     if submission.lab not in ("", assignment.name) and not ids & ours:
         raise Unreadable(
             f"this is the notebook of {submission.lab[:60]}, not of {assignment.name}",
-            why="its metadata names that lab, and it contains none of the exercises",
+            why=f"the notebook names that lab in its metadata, and has no exercise of {assignment.name}",
             next=f"hand in {assignment.name}.ipynb",
         )

@@ -137,7 +137,7 @@ def _values(lab: str, name: str, records: list[Any], run: ProbedRun) -> list[Any
     why = str(bad) if bad is not None else "; ".join(f"{e.where}: {e.kind} {e.why}" for e in run.events)
     raise EdlError(
         f"the solution of {lab} returned no evidence for {name}",
-        why=why[:500] or "its probe was never reached",
+        why=why[:500] or "the exercise's probe was never reached",
         next=f"run edl-labs test {lab}",
     )
 

@@ -36,8 +36,8 @@ class Shard:
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
         number, count = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= count:
-            why = "a shard is a part and the number of parts, such as 1/8 to 8/8"
-            raise UsageError(f"{text!r} is not a shard", why=why, next="write --shard 3/8")
+            why = "a shard is written as its number and the number of shards: 1/8 to 8/8"
+            raise UsageError(f"{text!r} is not a shard", why=why, next="write, for example, --shard 3/8")
         return cls(number, count)
 
     def of(self, students: Sequence[str]) -> list[str]:
@@ -99,7 +99,7 @@ def grade_shard(
     """
     known = course.assignment(assignment)
     if not has_seed(course.grading(assignment)):
-        why = "shards without a recorded seed would each draw secret cases of their own"
+        why = "without a recorded seed, each shard would draw its own secret cases"
         raise UsageError(f"{assignment} is not prepared", why=why, next=f"run edl-labs grade {assignment} --prepare")
     students = shard.of(chosen(course.students(assignment), only))
     states: list[str] = []

@@ -47,7 +47,7 @@ def _refusal(name: str) -> str:
         where = "start" if place == 1 else "end"
         return f"character {place}, {_called(letter)}, is invisible and at the {where} of the name"
     if unescape(name) != name:
-        return f"pages would read the text after {_called('&')} as the code of another character"
+        return f"in a page, {_called('&')} and the text after it would be read as the code of another character"
     return ""
 
 

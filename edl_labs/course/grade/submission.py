@@ -135,7 +135,7 @@ def read_bytes(path: Path, *, most: int, then: str = "clear its outputs and hand
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         os.close(fd)
-        raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
+        raise Unreadable(f"{path.name} is not a file", why="it is a folder, a pipe or a device")
     with os.fdopen(fd, "rb") as file:
         if found.st_size > most:
             size = f"it has {found.st_size:,} bytes, but the limit is {most:,} bytes"
@@ -188,22 +188,28 @@ def _refuse_conflict(data: bytes) -> None:
 def _utf8(data: bytes, notes: list[str]) -> bytes:
     """The file as UTF-8, whatever it was saved in; what was not UTF-8 is noted, and no cell is lost by it."""
     if not data.strip():
-        raise Unreadable("the notebook is empty", why="the file has no content", next="ask the student for it again")
+        raise Unreadable(
+            "the notebook is empty", why="the file has no content", next="ask the student for the notebook again"
+        )
     for start, called in _ARCHIVES.items():
         if data.startswith(start):
-            raise Unreadable(f"the notebook is {called}", why="its first bytes show this", next="unpack it")
+            raise Unreadable(
+                f"the notebook is {called}",
+                why="the first bytes of the file show this",
+                next="unpack it, and use the notebook in it",
+            )
     guessed = json.detect_encoding(data[:4]) if len(data) > 3 else "utf-8"
     if guessed.startswith(("utf-16", "utf-32")):
         try:
             text = data.decode(guessed)
         except UnicodeDecodeError as error:
-            why = f"it begins as {guessed.upper()}, but byte {error.start} is not valid {guessed.upper()}"
+            why = f"the file begins as {guessed.upper()}, but byte {error.start} is not valid {guessed.upper()}"
             raise Unreadable("the notebook is not text", why=why, next=_SAVE_AGAIN) from None
         notes.append(f"the file was saved as {guessed.upper()} instead of UTF-8, and was read as {guessed.upper()}")
         return text.encode("utf-8", "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
     if b"\0" in data[:4096]:
-        raise Unreadable("the notebook is not text", why="it contains zero bytes", next=_SAVE_AGAIN)
+        raise Unreadable("the notebook is not text", why="the file contains null bytes", next=_SAVE_AGAIN)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -245,7 +251,7 @@ def _lenient(data: bytes, error: BaseException, limits: Limits) -> list[msgspec.
         return [msgspec.Raw(_dumped(cell)) for cell in cells]
     except (ValueError, RecursionError, MemoryError, KeyError):
         raise Unreadable(
-            "the notebook is not JSON", why=str(error)[:200], next="ask the student for it again"
+            "the notebook is not JSON", why=str(error)[:200], next="ask the student for the notebook again"
         ) from None
 
 
@@ -263,7 +269,7 @@ def _not_a_notebook(error: BaseException) -> Unreadable:
     return Unreadable(
         "the file is not a notebook of format 4",
         why=str(error)[:200],
-        next="open it in JupyterLab, save it, and hand in that file",
+        next="open the notebook in JupyterLab, save it, and hand in that file",
     )
 
 

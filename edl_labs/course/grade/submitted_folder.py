@@ -30,13 +30,15 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     if notebooks:
         found = ", ".join(n.name for n in notebooks[:5])
         raise Unreadable(
-            f"there is no {expected.name}", why=f"there are {found}", next="rename the notebook that should be graded"
+            f"there is no {expected.name}",
+            why=f"the folder contains {found} instead",
+            next="rename the notebook that should be graded",
         )
     archive = next((e.name for e in entries if e.name.lower().endswith(_SUFFIXES)), None)
     if archive:
         raise Unreadable(f"there is an archive, {archive}, but no notebook", next="unpack it into this folder")
     raise Unreadable(
-        f"there is no {expected.name}", why="the folder contains no notebook", next="ask the student for it"
+        f"there is no {expected.name}", why="the folder contains no notebook", next="ask the student for the notebook"
     )
 
 

@@ -89,7 +89,9 @@ def _asked(origin: Worker, request: dict[str, Any], limit_s: float) -> dict[str,
         answer = {"failed": f"the process {gone.reason}"}
     if "failed" in answer:
         why = answer["failed"]
-        raise EdlError("library functions could not be tried as answers", why=why, next="run this lab's solution")
+        raise EdlError(
+            "library functions could not be tried as answers", why=why, next="check that this lab's solution runs"
+        )
     return answer
 
 
@@ -97,7 +99,7 @@ def _tried_in_part(why: str) -> EdlError:
     return EdlError(
         "only some library functions were tried with adapters, so nothing is proved",
         why=why,
-        next="run it again on a machine that is less busy",
+        next="run the test again on a machine that is less busy",
     )
 
 

@@ -70,7 +70,7 @@ def _place(blocks: Sequence[_Block], change: Change, exercise: str, file: str) -
         found += [block[i : i + len(old)] for i in range(len(block)) if dumps[i : i + len(old)] == old]
     if len(found) != 1:
         times = f"{len(found)} times" if found else "nowhere"
-        why = f"a change replaces whole statements that occur exactly once in the cell; these occur {times}"
+        why = f"a change must replace whole statements that occur exactly once in the cell; these occur {times}"
         then = "include more of the statements around them" if found else "copy whole statements from the solution"
         raise _refused(change, f"the solution of {exercise} contains these lines {times}", file, why, then)
     if old == new:

@@ -269,8 +269,8 @@ def _check_can_be_recognized(mistake: Mistake, exercise: RegisteredExercise) -> 
                 f"the mistake {mistake.name} cannot be recognized by its answers",
                 file=mistake.file,
                 line=mistake.line,
-                why=f"{exercise.name} has {part}, and digests of so few answers would reveal them",
-                next="remove the lines # why and # next, and raise this message in the judge",
+                why=f"{exercise.name} has `{part}`, and digests of so few answers would reveal the answers",
+                next="remove the lines `# why:` and `# next:`, and raise this message in the judge",
             )
 
 
@@ -286,7 +286,7 @@ def steady_cases(lab: Lab, exercise: RegisteredExercise) -> list[Case]:
         raise EdlError(
             f"{lab.name}: cases() of {exercise.name} returned different cases for the same seed",
             why="cases() may depend on a clock, a global generator, the order of a set, or state from an earlier call",
-            next="draw everything from its rng argument",
+            next="draw all random values from its `rng` argument",
         )
     return first
 
@@ -309,9 +309,9 @@ def _check_rounding_is_forgiven(
     if outcome.state == "passed" or judge(exercise, cases, records, exact, points=1.0).state != "passed":
         return
     raise EdlError(
-        f"{lab.name}: the golden of {exercise.name} fails its own solution, case {outcome.case_index}: {outcome.what}",
-        why=f"a golden keeps only {exercise.digits} digits of a float, and compare is stricter than that",
-        next=f"use a tolerance of 1e-{exercise.digits - 2} or more in compare (close has 1e-6), or set digits=",
+        f"{lab.name}: {exercise.name}: the solution fails its own golden, case {outcome.case_index}: {outcome.what}",
+        why=f"a golden keeps only {exercise.digits} digits of a float, and compare() is stricter than that",
+        next=f"use a tolerance of 1e-{exercise.digits - 2} or more in compare() (close() has 1e-6), or set `digits`",
     )
 
 

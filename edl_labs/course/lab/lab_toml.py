@@ -34,7 +34,7 @@ _SAID = {
         "write [parameters.smoke] for a quick run and [parameters.full] for the full run",
     ),
     "gives_away": (
-        "gives_away must be a table that has a list of strings for each box",
+        "`gives_away` must be a table that has a list of strings for each box",
         'write NAME = ["...", "..."] below [gives_away]',
     ),
     "exercise": ("the lab has no exercise", "write an [[exercise]] table for each exercise"),
@@ -48,10 +48,10 @@ _SAID = {
     "exercise.rubric": ("rubric must be a list of strings", 'write rubric = ["1 point: ...", ...]'),
     "exercise.model_answer": ("model_answer is missing or empty", 'write model_answer = "..."'),
     "exercise.library": (
-        "{name}: library must be a table that has a sentence for each function",
+        "{name}: `library` must be a table that has a sentence for each function",
         'write library = { "torch.profiler.schedule" = "why it is an answer" }',
     ),
-    "exercise.optional": ("{name}: optional must be true or false", "write optional = true"),
+    "exercise.optional": ("{name}: `optional` must be true or false", "write optional = true"),
     "exercise.minutes": (
         "{name}: minutes must be a number that is not negative",
         "write minutes = 20, or leave it out",
@@ -178,7 +178,7 @@ class _Reader:
                 *at,
                 "points",
                 why=why,
-                next="remove either the points or optional",
+                next="remove either `points` or `optional`",
             )
         if not one.optional and not one.points:
             raise self.refusal(Misfit((*at, "points"), None, unknown=False))
@@ -240,5 +240,5 @@ class _Reader:
         if not total or (all(one.minutes for one in graded) and total == minutes):
             return
         why = f"the graded exercises have {total:g} minutes in total, but the lab has {minutes}"
-        need = "give minutes, including the text before it, to each graded exercise, or to none"
+        need = "give every graded exercise its minutes, including those for the text before it, or remove all of them"
         raise self.error("the exercises' minutes do not add up to the lab's", "minutes", why=why, next=need)

@@ -131,7 +131,12 @@ def _mistake(blocks: Sequence[_Block], exercise: str, solution: str, file: str) 
     why, then = heads[WHY_HEAD], heads[NEXT_HEAD]
     if bool(why) != bool(then):
         missing = WHY_HEAD if then else NEXT_HEAD
-        raise _refusal(head, f"the mistake {name} has no line {missing!r}", file, next="write both or neither")
+        raise _refusal(
+            head,
+            f"the mistake {name} has no line {missing!r}",
+            file,
+            next="write both of the lines `# why:` and `# next:`, or neither",
+        )
     return Mistake(exercise, name, heads[TOLD_HEAD], code, file, head.line, like, why, then)
 
 

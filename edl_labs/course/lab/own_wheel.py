@@ -72,7 +72,7 @@ def refuse_changed_exercises(course: Course) -> None:
     changed = [lab for lab in changed if _checked_with(own, lab) != _checked_with(package, lab)]
     if changed:
         why = "students' checks use edl_labs, so they would show different points or messages than your grading"
-        then = "run edl-labs course . --upgrade to use this release's labs; rename a lab that you changed: lab31_…"
+        then = "run edl-labs course . --upgrade to use this release's labs; rename a lab that you changed (lab31_…)"
         raise UsageError(f"the exercises of {', '.join(changed)} differ from those of edl_labs", why=why, next=then)
 
 

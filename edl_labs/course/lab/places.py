@@ -119,7 +119,7 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
         if name not in found:
             why = f"the exercises are {', '.join(found) or 'none'}"
             raise SourceError(
-                f"cases of {name} are drawn here, but it is not an exercise of {lab.name}",
+                f"cases of {name} are drawn here, but {name} is not an exercise of {lab.name}",
                 file=file,
                 line=line,
                 why=why,

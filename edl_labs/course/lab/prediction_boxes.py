@@ -62,7 +62,7 @@ def check_gives_away(cells: Sequence[Cell], toml: LabToml) -> None:
             near = did_you_mean(name, boxes) or f"use one of these boxes: {', '.join(boxes) or 'none'}"
             line = toml.line("gives_away", name)
             raise SourceError(
-                f"gives_away lists {name}, but there is no box with this name", file=toml.file, line=line, next=near
+                f"`gives_away` lists {name}, but there is no box with this name", file=toml.file, line=line, next=near
             )
         for text in texts:
             _check_hidden(cells, boxes[name], text)
@@ -92,7 +92,7 @@ def _check_hidden(cells: Sequence[Cell], box: PredictionBox, text: str) -> None:
                 f"the answer of the box {box.name} is given away",
                 line=cell.first,
                 why=f"{text!r} is visible here while the answer is still hidden",
-                next="move this text into the reveal, or remove it from gives_away in lab.toml",
+                next="move this text into the reveal, or remove it from `gives_away` in lab.toml",
             )
 
 

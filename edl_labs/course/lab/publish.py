@@ -104,8 +104,10 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
         raise UsageError("hatchling is not installed", why=why, next=then)
     own = is_own_course(course.root) and not (course.root / "pyproject.toml").is_file()
     if own and judge:
-        why, then = "only edl_labs itself has an instructors' wheel", "grade in this folder, without --judge"
-        raise UsageError("your own course is graded in its folder", why=why, next=then)
+        why, then = "only edl_labs itself has an instructors' wheel", "leave out --judge, and grade in this folder"
+        raise UsageError(
+            "your own course needs no wheel with the judge: it is graded in its folder", why=why, next=then
+        )
     with tempfile.TemporaryDirectory(prefix="edl-wheel-") as temporary:
         made = build_own_wheel(course, Path(temporary)) if own else _package_wheel(course, Path(temporary), judge=judge)
         if not judge:
@@ -124,7 +126,9 @@ def _package_wheel(course: Course, folder: Path, *, judge: bool) -> Path:
     project = course.root / "pyproject.toml"
     if not project.is_file():
         why = "it has neither its own exercises nor a pyproject.toml"
-        raise UsageError("this course has no wheel", why=why, next="create a course that has one: edl-labs course DIR")
+        raise UsageError(
+            "this course has no wheel", why=why, next="create a course with its own exercises: edl-labs course DIR"
+        )
     config = tomllib.loads(project.read_text(encoding="utf-8"))
     if judge:
         config["tool"]["hatch"]["build"].pop("exclude")
@@ -150,7 +154,7 @@ def _refuse_inside(course: Course, folder: Path) -> None:
     if folder == course.root or any(folder == place or place in folder.parents for place in private):
         raise UsageError(
             f"cannot publish to {folder.name}",
-            why="it is part of the course itself",
+            why="this folder is part of the course itself",
             next="choose a folder outside the course, or a new one in build/",
         )
 
@@ -171,7 +175,7 @@ def _published_before(folder: Path) -> list[str]:
         named = ", ".join(foreign[:3]) + (" ..." if len(foreign) > 3 else "")
         raise UsageError(
             f"{folder.name} contains files that publish did not write: {named}",
-            why="publish does not mix its files with other files, and does not remove them",
+            why="publish neither adds its files to other files nor removes other files",
             next="choose an empty folder, or move these files elsewhere",
         )
     return before

@@ -81,10 +81,10 @@ def _mistakes(course: Course, folder: Path, cells: list[Cell]) -> tuple[Mistake,
     for name, path in paths.items():
         if name not in code:
             raise SourceError(
-                f"{name} is not an exercise of this lab that is answered in code",
+                f"this lab has no exercise {name} that is answered in code",
                 file=course.shown(path),
                 line=1,
-                why=f"such exercises are {', '.join(code) or 'none'}",
+                why=f"the exercises answered in code are {', '.join(code) or 'none'}",
                 next=did_you_mean(name, code) or "name the file after one of them",
             )
     found: list[Mistake] = []
@@ -144,7 +144,7 @@ def _check_said(lab: Lab) -> None:
         why = f"lab.toml says {lab.minutes} minutes"
         raise cell.error(what, why=why, next=f'write "{lab.minutes} minutes" there')
     if len(lab.sittings) > 1 and "sittings" not in cell.source:
-        why = f"exercises of lab.toml have pause_after, which makes {len(lab.sittings)}"
+        why = f"`pause_after` in lab.toml divides the lab into {len(lab.sittings)} sittings"
         raise cell.error(
             "the first cell does not mention the sittings", why=why, next="list the sections of each sitting"
         )
@@ -224,8 +224,8 @@ def _check_stray(course: Course, lab: Lab) -> None:
                 "this file does not belong to the lab",
                 file=course.shown(path),
                 line=1,
-                why=f'a lab consists of {lab.name}.py, lab.toml, mistakes/*, handed_in/* and its data = ["..."]',
-                next="list it under data if students need it; otherwise remove it",
+                why=f"a lab consists of {lab.name}.py, lab.toml, mistakes/*, handed_in/* and the files in `data`",
+                next="list it under `data` if students need it; otherwise remove it",
             )
     for name in lab.toml.data:
         if not (lab.folder / name).is_file():

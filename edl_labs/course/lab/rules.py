@@ -84,7 +84,9 @@ def _check_opening(cells: list[Cell]) -> None:
                 f"there is a second {role} cell", next=f"merge it with the cell at line {having[0].line}"
             )
         if cells.index(having[0]) != index:
-            raise having[0].error(f"the {role} cell is not cell {index + 1}", next=f"move it to be cell {index + 1}")
+            raise having[0].error(
+                f"the {role} cell is not cell {index + 1}", next=f"move it so that it becomes cell {index + 1}"
+            )
 
 
 def _check_names(cells: list[Cell]) -> None:
@@ -108,7 +110,7 @@ def _check_names(cells: list[Cell]) -> None:
         seen[cell.role, cell.name] = cell
     for (role, name), cell in seen.items():
         if role == "solve" and ("check", name) not in seen:
-            raise cell.error(f"solve {name} has no check cell", next=f'add # %% check="{name}" below it')
+            raise cell.error(f"the solve cell of {name} has no check cell", next=f'add # %% check="{name}" below it')
 
 
 def _check_grade_ids(cells: list[Cell]) -> None:
@@ -127,12 +129,12 @@ def _check_without_solve(cell: Cell, cells: list[Cell]) -> Exception:
     later = [c.line for c in cells if c.role == "solve" and c.name == name]
     if later:
         return cell.error(
-            f"check {name} comes before its solve cell",
+            f"the check cell of {name} comes before its solve cell",
             why=f"the solve cell is at line {later[0]}",
-            next="move the check below it",
+            next="move the check cell below it",
         )
     near = did_you_mean(name, [str(c.name) for c in cells if c.role == "solve"])
-    return cell.error(f"check {name} has no solve cell", next=near or f'add # %% solve="{name}" above it')
+    return cell.error(f"the check cell of {name} has no solve cell", next=near or f'add # %% solve="{name}" above it')
 
 
 def _check_setup(cell: Cell) -> None:
@@ -140,9 +142,9 @@ def _check_setup(cell: Cell) -> None:
     caught = {ast.unparse(h.type) for node in guards for h in node.handlers if h.type is not None}
     if not caught & {"ImportError", "ModuleNotFoundError"}:
         raise cell.error(
-            "the setup cell imports edl_labs outside try",
+            "the setup cell imports edl_labs outside `try`",
             why="if edl_labs is not installed, students would see a traceback",
-            next="import it inside try, and explain in `except ImportError` how to install it",
+            next="import it inside `try`, and explain in `except ImportError` how to install it",
         )
 
 
@@ -181,10 +183,12 @@ def _check_regions(cell: Cell) -> None:
             opened, regions = number, regions + 1
         elif text.strip() == END:
             if opened is None:
-                raise cell.error(f"{END} without {BEGIN}", line=number, next=f"write {BEGIN} above the solution")
+                raise cell.error(
+                    f"{END} has no {BEGIN} before it", line=number, next=f"write {BEGIN} above the solution"
+                )
             opened = None
     if opened is not None:
-        raise cell.error(f"{BEGIN} without {END}", line=opened, next=f"write {END} below the solution")
+        raise cell.error(f"{BEGIN} has no {END} after it", line=opened, next=f"write {END} below the solution")
     if not regions:
         raise cell.error(
             "a solve cell has no solution region",
@@ -229,7 +233,7 @@ def _check_check(cell: Cell) -> None:
         raise cell.error(
             f'the check cell of {cell.name} contains something other than check("{cell.name}")',
             line=cell.first,
-            why="nbgrader reads the cell's only result as the score",
+            why="nbgrader takes the result of this cell as the score",
             next=f'write only check("{cell.name}") here, and move the rest to another cell',
         )
 

@@ -50,7 +50,7 @@ def new(
     """
     if kind not in KINDS:
         why = f"the kinds are {', '.join(KINDS)}"
-        raise UsageError(f"there is no kind {kind!r}", why=why, next="--kind function")
+        raise UsageError(f"there is no kind {kind!r}", why=why, next="write, for example, --kind function")
     if not LAB_NAME.fullmatch(lab):
         raise UsageError(
             f"{lab!r} is not a lab's name",

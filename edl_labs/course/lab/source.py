@@ -231,7 +231,7 @@ def _check_text(cell: Cell) -> None:
             raise cell.error(
                 f"{found[0]!r} has a special meaning in nbgrader that labs do not use",
                 line=cell.first + offset,
-                why="labs contain nothing hidden: edl_labs/exercises checks the exercises",
+                why="labs have no hidden tests: the code in edl_labs/exercises checks the answers",
                 next="remove or reword it",
             )
         if _like_region(text) and (cell.role != "solve" or text.strip() not in (BEGIN, END)):

@@ -137,7 +137,7 @@ def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int, *, leave_
             raise BadArchive(
                 f"{name} was refused: {path}",
                 why=refused,
-                next="nothing was collected; ask the person who made the archive",
+                next="ask the person who made the archive; nothing was collected",
             )
         if info.file_size > MAX_FILE_BYTES:
             refused = _OVERSIZED
@@ -169,7 +169,7 @@ def _inside(path: str) -> tuple[str, str]:
     if not parts:
         return "_", "it has no name"
     if plain.startswith("/") or ".." in plain.split("/") or "\0" in plain or plain[1:2] == ":":
-        return parts[-1], f"its name {path!r} would be written outside the archive's folder"
+        return parts[-1], f"with its name {path!r}, it would be written outside the archive's folder"
     return "/".join(parts), ""
 
 

@@ -156,7 +156,9 @@ def _enter(there: Any, points: dict[str, str], wait: Callable[[float], object]) 
         if progress.workflow_state == "failed":
             why = str(getattr(progress, "message", "") or "Canvas gave no reason")
             raise EdlError(
-                "Canvas did not enter the marks", why=why, next="run the same command again; it sends all marks again"
+                "Canvas did not enter the marks",
+                why=why,
+                next="run the same command again: it sends all marks once more",
             )
         wait(_LOOK_S)
         progress = progress.query()

@@ -73,7 +73,7 @@ def choose(
     notebooks = {name: entry for name, (_, entry) in chosen.items()}
     again = [e for _, e in found if e.data not in {entry.data for entry in notebooks.values()}]
     if again:
-        remarks.append(f"of {len(found)} notebooks, {', '.join(entry.name for entry in notebooks.values())} counts")
+        remarks.append(f"of {len(found)} notebooks, {', '.join(entry.name for entry in notebooks.values())} is used")
     modules = _own_modules(everything)
     files, told = wanted_files(everything, wanted)
     remarks += told

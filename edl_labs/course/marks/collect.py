@@ -162,7 +162,9 @@ def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
         return collects_as(kind).upload
     if collects_as(kind) is not folder:
         why = f"the format of file names from {kind} is already known"
-        raise UsageError(f"--pattern and --from {kind} cannot be combined", why=why, next="use --from dir")
+        raise UsageError(
+            f"--pattern and --from {kind} cannot be combined", why=why, next="leave out --pattern, or use --from dir"
+        )
     return NamedFiles.written(pattern).upload
 
 

@@ -96,7 +96,7 @@ def _for_member(one: Upload, member: ClassMember) -> Upload:
 
 
 def _no_team(one: Upload, member: ClassMember | None) -> str:
-    whose = f", although the number {one.user} is that of {member.name}" if member else ""
+    whose = f" (but the number {one.user} is that of {member.name})" if member else ""
     return (
         f"{one.entry.path}: no student is called {one.name}{whose}. For a group, pass Moodle's grading worksheet "
         f"with --times or --roster, or list its members under this name in groups.csv"

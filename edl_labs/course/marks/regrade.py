@@ -73,7 +73,7 @@ def regrade(
         if name not in judged:
             raise UsageError(
                 f"{assignment} has no automatically graded exercise {name!r}",
-                why=f"such exercises are {', '.join(sorted(judged))}",
+                why=f"its automatically graded exercises are {', '.join(sorted(judged))}",
                 next="use one of these",
             )
     students = course.students(assignment)

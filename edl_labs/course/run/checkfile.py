@@ -202,7 +202,7 @@ def _edited_check(notebook: Any, name: str) -> RunFailure | None:
     marked = [cell for cell in notebook.cells if cell.get("id") == cell_id or grade_id(cell) == grade_name(cell_id)]
     if all(cell.cell_type == "code" and _is_call(cell.source, name) for cell in [*counted_ones, *marked]):
         return None
-    why = f'its code is not only check("{name}"), as in every release'
+    why = f'in every release, its code is only check("{name}")'
     return RunFailure("tampered", f"the locked cell {cell_id} was edited", why, _FRESH, TAMPERED)
 
 

@@ -199,7 +199,11 @@ def _write_json(path: Path, value: Any) -> None:
 
 def _fresh_folder(out: Path | str | None, course: Course | None) -> Path:
     if out is None and course is None:
-        raise UsageError("no output folder", why="this is not a course", next="choose a folder: --out FOLDER")
+        raise UsageError(
+            "there is no output folder",
+            why="the current folder is not in a course",
+            next="choose a folder: --out FOLDER",
+        )
     folder = Path(out) if out is not None else course.root / "build" / "executed"  # type: ignore[union-attr]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -20,13 +20,15 @@ def read_notebook(path: Path) -> Any:
     """The notebook at `path` as nbformat 4 (older formats are upgraded in memory); UsageError for anything else."""
     data = _json(path, _text(path))
     if not isinstance(data, dict) or ("nbformat" not in data and "cells" not in data and "worksheets" not in data):
-        raise UsageError(f"{path.name} is not a notebook", why="its JSON has neither nbformat nor cells", next=_SAVE)
+        raise UsageError(
+            f"{path.name} is not a notebook", why="its JSON has neither `nbformat` nor `cells`", next=_SAVE
+        )
     language = _language(data)
     if language.lower() not in ("python", "ipython", "python3"):
         raise UsageError(
             f"{path.name} is a {language} notebook",
             why="the labs are in Python",
-            next="choose a Python kernel and save",
+            next="choose a Python kernel in JupyterLab, and save the notebook",
         )
     return _upgraded(path, _bare(data))
 

@@ -132,8 +132,8 @@ def _left_out(cells: Sequence[RanCell]) -> RunFailure:
     return RunFailure(
         "never-ran",
         f"{counted(len(cells), 'cell')} never ran; the first one is {cells[0].title}",
-        "the kernel skipped it, or it is tagged skip-execution",
-        "remove the tag, or make it a markdown cell",
+        "the kernel skipped this cell, or the cell is tagged skip-execution",
+        "remove the tag, or make the cell a markdown cell",
     )
 
 

@@ -198,6 +198,6 @@ def test_kernels_that_share_the_device_are_not_the_ones_of_the_exercise(judged):
         return lanes(gpu, nbytes, 8, load=load, kernel=kernel)
 
     assert (
-        "the program launches a kernel with a number of blocks"
+        "your program passes a number of blocks when it launches a kernel"
         == judged("transfer_overlap", run_overlapped=sharing).what
     )

@@ -205,8 +205,7 @@ def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
 
     assert 0 == score
     assert (
-        'next: hint("quadruple"); but fix double first, with check("double") '
-        "(grading uses a correct double instead of yours)"
+        'next: hint("quadruple"); but first make check("double") pass (grading uses a correct double instead of yours)'
     ) in capsys.readouterr().out
 
 
@@ -225,14 +224,14 @@ def test_practice_that_is_built_on_is_pointed_to_once_it_is_begun(
 
     outcome = check("quadruple", {"double": double, "quadruple": lambda x: 9 * x}).outcome
 
-    assert is_told == ("but fix double first" in outcome.next)
+    assert is_told == ('but first make check("double") pass' in outcome.next)
 
 
 @pytest.mark.parametrize("quadruple", [lambda x: "four", lambda x: 1 / 0, lambda x: None])
 def test_a_mistake_of_form_is_not_put_on_what_is_built_on(quadruple: Any) -> None:
     outcome = check("quadruple", {"double": lambda x: 3 * x, "quadruple": quadruple}).outcome
 
-    assert "double first" not in outcome.next
+    assert "first make" not in outcome.next
     assert "builds on" not in outcome.why
 
 

@@ -127,7 +127,7 @@ def test_a_part_under_its_former_name_is_refused(name: str) -> None:
     error = refusal(type("Old", (Complete,), {name: lambda self: None}))
 
     assert f"exercise of_no_lab defines {name}, the former name of {FORMER_HOOKS[name]}" == error.what
-    assert "belonged to the old form" in error.why
+    assert "used to call an optional part" in error.why
 
 
 @pytest.mark.parametrize("name", ["studentblock_inputs", "format_anwser", "student_input", "format_cases"])

@@ -63,8 +63,8 @@ def test_parts_of_any_length_arrive_whole(started):
     [
         ("os._exit(77)", "took too much memory"),
         ("raise MemoryError", "took too much memory"),
-        ("os._exit(3)", "ended its process with exit code 3"),
-        ("1 / 0", "ended its process with exit code 1"),
+        ("os._exit(3)", "ended with exit code 3"),
+        ("1 / 0", "ended with exit code 1"),
         ("os.kill(os.getpid(), 9)", "was killed (SIGKILL), as happens when a machine runs out of memory"),
         ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV"),
         ("os.kill(os.getpid(), 40)", "was ended by signal 40"),

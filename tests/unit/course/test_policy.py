@@ -74,7 +74,7 @@ def test_no_penalty_takes_more_than_there_is() -> None:
         (("Europe/Berlin", "Europe/Atlantis"), "Atlantis"),
         (("due = 2026-07-01T23:59:00", 'due = "tomorrow"'), "due of lab01_gpu_basics"),
         (("2026-07-03", "2026-06-01"), "ends before"),
-        (("[[assignment]]", "[assignment]"), "assignment is not a list"),
+        (("[[assignment]]", "[assignment]"), "`assignment` is not a list"),
         (("[late]", "late = 3\n[other]"), "no"),
         (('name = "lab01_gpu_basics"', ""), "has no name"),
         (("[course]", "[course"), "cannot be read"),

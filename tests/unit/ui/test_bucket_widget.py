@@ -69,7 +69,7 @@ def test_sums_hide_no_more_than_the_backward_pass(explorer, cap, byte_per_s):
 
 @pytest.mark.parametrize("layers", [[], [(0.0, 1e-3)], [(4e6, -1.0)], [(1.0, 0.0)] * 2001])
 def test_layers_that_cannot_be_are_refused(layers):
-    with pytest.raises(UsageError, match="layers with gradients, and no negative"):
+    with pytest.raises(UsageError, match="layers, each with a size above 0 and a time of 0 or more"):
         BucketExplorer(layers)
 
 

@@ -56,7 +56,7 @@ def test_a_block_that_never_ends_is_stopped_with_a_word(capsys):
 
     assert (
         "This cell was stopped after 0.2 s: look for a loop in petabyte that never ends, "
-        'or on a slow machine give it longer: requires_solution("petabyte", limit_s=1).\n'
+        'or, on a slow machine, allow more time: requires_solution("petabyte", limit_s=1).\n'
     ) == capsys.readouterr().out
 
 

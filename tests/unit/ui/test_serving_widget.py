@@ -38,14 +38,14 @@ def test_longer_prompts_take_longer(explorer):
 
 def test_the_text_has_a_line_for_each_setting_and_says_what_never_ends(explorer):
     assert 1 + len(explorer.settings()) == len(repr(explorer).splitlines())
-    assert "12 of 12 never finish" in ServingExplorer(ServerMachine(), lambda server: None, count=12).describe(
+    assert "12 of 12 requests never finish" in ServingExplorer(ServerMachine(), lambda server: None, count=12).describe(
         1.0, 8, 200
     )
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 4000}, {"answer": 0}, {"rate": 0.0}])
 def test_loads_that_cannot_be_redrawn_are_refused(wrong):
-    with pytest.raises(UsageError, match="can be redrawn"):
+    with pytest.raises(UsageError, match="requests of at least 1 token"):
         ServingExplorer(ServerMachine(), admit_all, **wrong)
 
 

@@ -183,7 +183,7 @@ def filled_table(
         if found is not None and who is not None:
             if found.student in filled:
                 raise UsageError(
-                    f"{table.name} has {found.student} twice",
+                    f"{table.name} lists {found.student} twice",
                     why=f"the second row is that of {who.name}",
                     next="remove one of the rows",
                 )

@@ -32,13 +32,17 @@ class NamedFiles:
             pattern = re.compile(text)
         except re.error as error:
             raise UsageError(
-                f"--pattern is not a regular expression: {error}", next=f"for example: {_EXAMPLE}"
+                f"--pattern is not a regular expression: {error}", next=f"write, for example: {_EXAMPLE}"
             ) from None
         unknown = pattern.groupindex.keys() - set(_GROUPS)
         if unknown or not pattern.groupindex.keys() & {"user", "name"}:
-            what = f"has a group {sorted(unknown)[0]}" if unknown else "has no group user or name"
-            why = f"the groups are user or name, and optionally {', '.join(_GROUPS[2:])}"
-            raise UsageError(f"--pattern {what}", why=why, next=_EXAMPLE)
+            what = (
+                f"has an unknown group `{sorted(unknown)[0]}`"
+                if unknown
+                else "has neither a group `user` nor a group `name`"
+            )
+            why = f"a pattern needs the group `user` or `name`, and may have {', '.join(_GROUPS[2:])}"
+            raise UsageError(f"--pattern {what}", why=why, next=f"write, for example: {_EXAMPLE}")
         return cls(pattern)
 
     def upload(self, entry: Entry) -> Upload | None:
@@ -57,6 +61,6 @@ def _time(text: str, path: str) -> datetime:
     found = read_time(text)
     if found is None:
         why = "a wrong time would cost points, so times are never guessed"
-        then = "leave out the group time, and pass a table with --times"
+        then = "leave the group `time` out of the pattern, and pass a table with --times"
         raise UsageError(f"{text!r} in {path} is not a time", why=why, next=then)
     return found

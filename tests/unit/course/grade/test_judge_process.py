@@ -220,7 +220,7 @@ def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: RegisteredExe
     with Judge() as judge, pytest.raises(EdlError, match="the judge did not start") as refused:
         judged(judge, exercise, value=RIGHT)
 
-    assert refused.value.why.startswith("while starting, it ended its process with exit code 1")
+    assert refused.value.why.startswith("while starting, it ended with exit code 1")
 
 
 def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(exercise: RegisteredExercise):
@@ -254,7 +254,7 @@ def test_why_no_cases_were_drawn_is_told_as_here(exercise: RegisteredExercise, t
     with Judge() as judge, pytest.raises(EdlError, match=r"sum_up: cases\(\) raised ZeroDivisionError") as refused:
         judge.draw(exercise, 7)
 
-    assert "correct that line" in refused.value.next
+    assert "correct the line named above" in refused.value.next
 
 
 def test_a_class_has_as_many_judges_as_judge_at_a_time(exercise: RegisteredExercise, monkeypatch: pytest.MonkeyPatch):

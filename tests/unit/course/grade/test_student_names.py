@@ -46,7 +46,7 @@ def test_an_honest_name_stays_as_it_is(name: str):
         ("a<b", "character 2, U+003C LESS-THAN SIGN"),
         ("ada\u202e", "character 4, U+202E RIGHT-TO-LEFT OVERRIDE"),
         ("a\nb", "character 2, U+000A, is invisible and changes"),
-        ("R&D &lt;b", "pages would read the text after U+0026 AMPERSAND as the code of another character"),
+        ("R&D &lt;b", "in a page, U+0026 AMPERSAND and the text after it would be read as the code of another"),
         (" ", "character 1, U+0020 SPACE, is invisible and at the start of the name"),
     ],
 )

@@ -376,7 +376,7 @@ def test_a_probe_that_fails_on_the_solution_is_named(course: Course) -> None:
 def test_a_comparison_stricter_than_the_goldens_digits_is_refused(course: Course) -> None:
     kit.replace(course.exercises / f"{kit.LAB}.py", "if not close(got, want):", "if not close(got, want, rtol=1e-12):")
 
-    with pytest.raises(EdlError, match="the golden of doubled_time fails its own solution, case 0") as caught:
+    with pytest.raises(EdlError, match="doubled_time: the solution fails its own golden, case 0") as caught:
         build(course)
 
     assert "keeps only 9 digits" in caught.value.why
@@ -540,4 +540,4 @@ def test_a_digest_of_few_answers_is_refused(course: Course, part: str) -> None:
         build(course)
 
     assert "cannot be recognized by its answers" in str(caught.value)
-    assert "remove the lines # why and # next" in caught.value.next
+    assert "remove the lines `# why:` and `# next:`" in caught.value.next

@@ -39,13 +39,13 @@ REFUSALS = {
         '"any"',
         '"any"\ngives_away = { pan = "three" }',
         4,
-        "gives_away must be a table that has a list of strings for each box",
+        "`gives_away` must be a table that has a list of strings for each box",
     ),
     "a box that is not there": (
         '"any"',
         '"any"\ngives_away = { pan = ["three"] }',
         4,
-        "gives_away lists pan, but there is no box with this name",
+        "`gives_away` lists pan, but there is no box with this name",
     ),
     "no smoke run": ("[parameters.smoke]", "[parameters.quick]", 5, "unknown table parameters.quick"),
     "no full run": (

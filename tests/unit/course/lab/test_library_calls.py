@@ -90,7 +90,7 @@ def test_an_allowed_function_needs_its_sentence(course: Course, value: str) -> N
     kit.replace(kit.toml(course), "points = 2\n", f"points = 2\nlibrary = {value}\n")
 
     with pytest.raises(
-        SourceError, match="doubled_time: library must be a table that has a sentence for each function"
+        SourceError, match="doubled_time: `library` must be a table that has a sentence for each function"
     ):
         build(course)
 

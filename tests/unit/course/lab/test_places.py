@@ -68,8 +68,8 @@ def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
     drawing = kit.with_judge(course)
     kit.replace(drawing, '@case_source("doubled_time")', '@case_source("doubled_tim")')
 
-    said = f"{course.shown(drawing)}:4: cases of doubled_tim are drawn here, but it is not an exercise of {kit.LAB}"
-    assert said == refusal(course)
+    said = f"cases of doubled_tim are drawn here, but doubled_tim is not an exercise of {kit.LAB}"
+    assert f"{course.shown(drawing)}:4: {said}" == refusal(course)
 
 
 def test_an_exercise_that_nothing_draws_is_refused(course: Course) -> None:
@@ -152,7 +152,7 @@ def test_an_exercise_without_a_file_of_mistakes_is_refused(course: Course) -> No
 def test_mistakes_of_what_is_no_exercise_in_code_are_refused(course: Course, name: str) -> None:
     kit.mistakes(course, name).write_text(kit.MISTAKES)
 
-    said = f"{name} is not an exercise of this lab that is answered in code"
+    said = f"this lab has no exercise {name} that is answered in code"
     assert f"solutions/{kit.LAB}/mistakes/{name}.py:1: {said}" == refusal(course)
 
 

@@ -122,7 +122,7 @@ def test_a_constant_that_is_right_in_part_is_found_in_practice_too(course: Cours
     [
         ("points = 2\n", "points = 2\noptional = true\n", "doubled_time is optional, but has points"),
         ("points = 2\n", "points = 0\n", "doubled_time: points must be a number above 0"),
-        ("points = 2\n", 'optional = "yes"\n', "doubled_time: optional must be true or false"),
+        ("points = 2\n", 'optional = "yes"\n', "doubled_time: `optional` must be true or false"),
         ('kind = "explain"\n', 'kind = "explain"\noptional = true\n', "unknown key optional"),
     ],
 )

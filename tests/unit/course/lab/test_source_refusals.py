@@ -42,7 +42,12 @@ REFUSALS = {
     ),
     "a second setup cell": ("# %%\nprint(size)", "# %% setup\nimport math", 31, "there is a second setup cell"),
     "setup in another place": ("# %% setup", "# %%\nimport math\n\n# %% setup", 9, "the setup cell is not cell 2"),
-    "an unguarded setup": ("except ImportError", "except ValueError", 6, "the setup cell imports edl_labs outside try"),
+    "an unguarded setup": (
+        "except ImportError",
+        "except ValueError",
+        6,
+        "the setup cell imports edl_labs outside `try`",
+    ),
     "parameters that compute": (
         "size = 4",
         "size = 4\nprint(size)",
@@ -50,18 +55,18 @@ REFUSALS = {
         "the parameters cell contains something other than assignments",
     ),
     "parameters twice": ('label = "full"', "size = 5", 14, "the parameter size is assigned twice"),
-    "a check without a solve": (f"{CHECK}", '# %% check="halved"', 28, "check halved has no solve cell"),
+    "a check without a solve": (f"{CHECK}", '# %% check="halved"', 28, "the check cell of halved has no solve cell"),
     "a check above its solve": (
         "# %% given",
         f'{CHECK}\ncheck("doubled_time")\n\n# %% given',
         16,
-        "check doubled_time comes before its solve cell",
+        "the check cell of doubled_time comes before its solve cell",
     ),
     "a solve without a check": (
         f'{CHECK}\ncheck("doubled_time")\n',
         "",
         20,
-        "solve doubled_time has no check cell",
+        "the solve cell of doubled_time has no check cell",
     ),
     "two solves of a name": (
         "# %%\nprint(size)",
@@ -111,14 +116,14 @@ REFUSALS = {
         29,
         'the check cell of doubled_time contains something other than check("doubled_time")',
     ),
-    "no region": (BODY, '    """Twice."""', 25, "### END SOLUTION without ### BEGIN SOLUTION"),
+    "no region": (BODY, '    """Twice."""', 25, "### END SOLUTION has no ### BEGIN SOLUTION before it"),
     "no region at all": (
         REGION,
         "    return 2 * duration_s",
         20,
         "a solve cell has no solution region",
     ),
-    "an open region": ("    ### END SOLUTION\n", "", 23, "### BEGIN SOLUTION without ### END SOLUTION"),
+    "an open region": ("    ### END SOLUTION\n", "", 23, "### BEGIN SOLUTION has no ### END SOLUTION after it"),
     "a region in a region": (
         "    return twice",
         "    ### BEGIN SOLUTION\n    return twice",

@@ -13,8 +13,8 @@ from edl_labs.errors import UsageError
     ("pattern", "said"),
     [
         ("(", "not a regular expression"),
-        ("(?P<file>.+)", "has no group user or name"),
-        ("(?P<user>.+)_(?P<student_id>.+)", "has a group student_id"),
+        ("(?P<file>.+)", "has neither a group `user` nor a group `name`"),
+        ("(?P<user>.+)_(?P<student_id>.+)", "has an unknown group `student_id`"),
     ],
 )
 def test_a_pattern_that_says_nothing_is_refused(pattern: str, said: str) -> None:
