@@ -51,7 +51,7 @@ def traced(model: Any, example: Any, keywords: Any, *, training: bool, dynamic: 
         raise EdlError(
             f"{name} cannot be traced with dynamic sizes",
             why="; ".join(failures) or "a backward pass can be traced only with the sizes of the example",
-            next="omit dynamic",
+            next="omit dynamic=",
         )
     for tracing in (_by_make_fx, _by_running):
         try:

@@ -83,7 +83,7 @@ def accelerator(name: str) -> Accelerator:
         keys = [entry.key for entry in found]
         raise EdlError(
             f"{name[:60]!r} is ambiguous: it may be {' or '.join(keys)}",
-            why="the name matches both, and their specifications differ",
+            why="the name matches all of these, and their specifications differ",
             next=f"choose one: {keys[0]!r}, or give the full name that the driver prints",
         )
     return found[0]
@@ -96,7 +96,7 @@ def _unknown(name: str) -> EdlError:
         return EdlError(
             f"there is no MIG profile {profile} of {entry.key} in the hardware table",
             why=f"for this GPU, the table lists: {listed}",
-            next="use one of these, or scale the whole GPU's figures by the profile's share of the SMs",
+            next="use one of these, or multiply the whole GPU's figures by the profile's share of the SMs",
         )
     near = _near(name)
     return EdlError(

@@ -45,7 +45,7 @@ def flop_rate(*, sm_count: int, fma_per_clock_per_sm: float, clock_hz: float) ->
             raise EdlError(
                 f"{name} is {value!r}",
                 why="a peak rate is the product of three positive numbers",
-                next="pass the number per chip, the number per clock and SM, and the clock in Hz",
+                next="pass the SMs per chip, the multiply-adds per clock and SM, and the clock in Hz",
             )
     return sm_count * fma_per_clock_per_sm * 2 * clock_hz
 
@@ -139,7 +139,7 @@ class Accelerator:
             where = {"tensor": "tensor cores", "cuda": "CUDA cores", None: "units"}[unit]
             raise EdlError(
                 f"{self.name} has no {short} rate on its {where}",
-                why=f"it has {', '.join(self.dtypes(unit=unit))} there",
+                why=f"the dtypes with a rate there are {', '.join(self.dtypes(unit=unit))}",
                 next="choose one of these, or another accelerator",
             )
         return max(found, key=lambda rate: rate.fma_per_clock_per_sm)

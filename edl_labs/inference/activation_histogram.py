@@ -31,7 +31,7 @@ class ActivationHistogram:
         if not width > 0 or not 0 < decay <= 1:
             raise UsageError(
                 "the bin width must be positive, and the decay must be above 0 and at most 1",
-                next="omit both arguments",
+                next="omit both arguments to use the defaults",
             )
         self.width, self.decay, self.counts = float(width), decay, [0.0] * bins
 

@@ -33,8 +33,8 @@ def load_over_http(url: str, asked: Sequence[Any], arrivals_s: Sequence[float], 
     if not 1 <= len(asked) == len(arrivals_s) <= MOST_REQUESTS:
         raise UsageError(
             f"{len(asked)} requests do not match {len(arrivals_s)} arrival times",
-            why=f"each request needs one time, and a load must have 1 to {MOST_REQUESTS:,}",
-            next="for example, call load_over_http(url, [{'item': 3}], [0.0])",
+            why=f"each request needs one time, and a load must have 1 to {MOST_REQUESTS:,} requests",
+            next="call, for example, load_over_http(url, [{'item': 3}], [0.0])",
         )
     found: list[LoadedCalls | BaseException] = []
 

@@ -60,7 +60,7 @@ class IntegerGrid(Value):
             return torch.tensor(self.scale), torch.tensor(float(self.zero_point))  # type: ignore[arg-type]
         if not -dims <= self.axis < dims:
             raise UsageError(
-                f"a grid along dimension {self.axis} does not match a tensor of {dims}",
+                f"a grid along dimension {self.axis} does not match a tensor of {dims} dimensions",
                 why="the grid has one scale for each index of that dimension",
                 next="create the grid for tensors of this shape, or with axis=None",
             )
@@ -94,7 +94,7 @@ def integer_grid(
     if axis is not None and not -tensor.ndim <= axis < tensor.ndim:
         raise UsageError(
             f"axis is {axis}, but the values have {tensor.ndim} dimensions.",
-            why="Each index of that dimension has a scale of its own.",
+            why="A grid along an axis has one scale for each index of that dimension.",
             next="Pass an axis from 0 to the last dimension, or None for one scale.",
         )
     if not tensor.numel() or not bool(tensor.isfinite().all()):

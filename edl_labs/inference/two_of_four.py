@@ -83,6 +83,6 @@ def _checked(weight: Any, *, multiple: int) -> torch.Tensor:
         raise UsageError(
             f"a weight cannot have the shape {tuple(weight.shape)}",
             why=f"a weight has the shape outputs × inputs, and the number of inputs must be a multiple of {multiple}",
-            next="flatten the kernel of a convolution into its inputs, and pad the inputs",
+            next="reshape the kernel of a convolution to outputs × inputs, and pad the inputs to such a multiple",
         )
     return weight

@@ -87,7 +87,7 @@ def alignment_multiple(dtype: Any, *, rule_bytes: int = 16) -> int:
     if rule_bytes not in RULES_BYTES:
         raise UsageError(
             f"there is no alignment rule of {rule_bytes!r} bytes",
-            why="tensor cores need 16 bytes, and since the A100 they run best with 128",
+            why="tensor cores need sizes in multiples of 16 bytes; since the A100, multiples of 128 bytes are best",
             next="use rule_bytes=16 or rule_bytes=128",
         )
     return max(1, rule_bytes // element_bytes(dtype))

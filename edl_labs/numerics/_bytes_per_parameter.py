@@ -86,7 +86,9 @@ class Recipe:
         object.__setattr__(self, "offload", (self.offload,) if isinstance(self.offload, str) else tuple(self.offload))
         if not set(self.offload) <= set(PARTS):
             raise UsageError(
-                f"cannot offload {self.offload!r}", why=f"the parts are {', '.join(PARTS)}", next="choose from these"
+                f"cannot offload {self.offload!r}",
+                why=f"only {', '.join(PARTS)} can be offloaded",
+                next="choose from these",
             )
 
 

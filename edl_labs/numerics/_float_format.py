@@ -273,7 +273,9 @@ def _check(fmt: FloatFormat) -> None:
     """UsageError for a format that cannot exist, or whose values fp64 does not hold exactly."""
     whole = all(type(v) is int for v in (fmt.exponent_bits, fmt.mantissa_bits, fmt.bias))
     if not whole or not (1 <= fmt.exponent_bits <= 11 and 0 <= fmt.mantissa_bits <= 52):
-        raise _refused(fmt, "exponent_bits must be a whole number from 1 to 11, and mantissa_bits one from 0 to 52")
+        raise _refused(
+            fmt, "exponent_bits must be a whole number from 1 to 11, and mantissa_bits a whole number from 0 to 52"
+        )
     if fmt.specials not in SPECIALS:
         raise _refused(fmt, f"specials must be one of {', '.join(SPECIALS)}")
     if fmt.specials == "ieee" and (fmt.mantissa_bits < 1 or fmt.exponent_bits < 2):

@@ -72,7 +72,7 @@ def _not_numbers(values: Any, why: str) -> UsageError:
 
 def _no_pattern(bits: Any, width: int, why: str) -> UsageError:
     return UsageError(
-        f"not a pattern of {width} bits: {str(bits)[:60]}",
+        f"this is not a pattern of {width} bits: {str(bits)[:60]}",
         why=why,
         next="pass whole numbers, such as 0b0_01111_0000000000",
     )

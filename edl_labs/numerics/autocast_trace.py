@@ -112,7 +112,7 @@ def trace(model: Any, inputs: Any, *, device_type: str = "cuda", autocast: Any =
         raise UsageError(
             f"{type(model).__name__} cannot be traced for {device_type}",
             why=f"{type(error).__name__}: {str(error).splitlines()[0][:160] if str(error) else 'no message'}",
-            next="pass suitable inputs, and a model that does not read tensor values (.item(), if x > 0)",
+            next="pass suitable inputs, and a model without `.item()`, `if x > 0` or other reads of tensor values",
         ) from error
     return functions.all_calls()
 

@@ -70,8 +70,8 @@ def feed(
     ):
         raise UsageError(
             f"cannot run feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
-            why="it needs either batch_size >= 1 or batches; workers >= 0, prefetch >= 1, and nice from 0 to 19",
-            next="for example, call feed(dataset, batch_size=32, workers=2)",
+            why="feed() needs either batch_size >= 1 or `batches`; workers >= 0, prefetch >= 1, and nice from 0 to 19",
+            next="call, for example, feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))
     notes = context.Array("q", [NONE, 0, 0] * max(1, workers), lock=False)

@@ -74,7 +74,7 @@ def too_long(
     limit_s: float,
     *,
     why: str = "a worker hangs or died, a disk or a lock does not respond, or the work takes longer than expected",
-    next: str = "try it with workers=0 to see the error itself, or increase limit_s",
+    next: str = "try the loader with workers=0 to see the error itself, or increase limit_s",
 ) -> TookTooLong:
     """The error for a wait that reached its limit."""
     return TookTooLong(f"{what} did not arrive within {limit_s:g} s", why=why, next=next)

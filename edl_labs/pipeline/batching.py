@@ -231,7 +231,7 @@ def refuse_longer(lengths: Sequence[int], budget: int, *, what: str) -> None:
     for sample, length in enumerate(lengths):
         if length > budget:
             raise UsageError(
-                f"sample {sample} of {length:,} tokens does not fit {what} of {budget:,}",
+                f"sample {sample} of {length:,} tokens does not fit into {what} of {budget:,}",
                 why="batching does not split samples",
                 next=f"raise {what}, or shorten or drop this sample first",
             )

@@ -262,7 +262,7 @@ class _Environment:
                 self.close()
             raise EmptyShard(
                 f"the shard {Path(self.path).name} is truncated",
-                why=f"it has {status.st_size:,} bytes, but its tree needs {self.needed:,}",
+                why=f"it has {status.st_size:,} bytes, but its index refers to {self.needed:,} bytes",
                 next="write the store again",
             )
 

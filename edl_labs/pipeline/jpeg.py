@@ -165,7 +165,7 @@ def decoder(name: str) -> Decoder:
     raise UsageError(
         f"there is no decoder {name!r} here",
         why=why,
-        next=f"choose one of {', '.join(found)}, or install it"
+        next=f"choose one of {', '.join(found)}, or install this decoder"
         if found
         else "install one: pip install 'edl-labs[data]'",
     )

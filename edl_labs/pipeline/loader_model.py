@@ -70,9 +70,9 @@ class LoaderModel(Value, Plottable):
         require_amount(**{name: getattr(self, name) for name in names})
         if not 0 <= self.waited_s <= self.worker_s:
             raise UsageError(
-                f"waited_s is {self.waited_s!r} of worker_s {self.worker_s!r}",
-                why="waiting is part of a worker's time per batch, so waited_s cannot exceed worker_s",
-                next="pass both in seconds per batch, with waited_s from 0 to worker_s",
+                f"waited_s is {self.waited_s!r}, but worker_s is {self.worker_s!r}",
+                why="waiting is part of a worker's time per batch, so waited_s must be from 0 to worker_s",
+                next="pass both times in seconds per batch",
             )
 
     def bounds(self, workers: int) -> dict[str, float]:

@@ -88,7 +88,7 @@ def require_cold(paths: Path | str | Iterable[Path | str]) -> CacheState:
     raise UsageError(
         "these files cannot be made cold here",
         why=str(state)
-        + "; tmpfs and some network file systems keep their pages in memory, as does a process that maps the files",
+        + "; pages stay in memory on tmpfs and some network file systems, and while a process maps the files",
         next="put the files on a disk, stop the process that maps them, or report the measurement as warm",
     )
 

@@ -81,7 +81,9 @@ def measure_waiting(work: Callable[[], Any], *, seconds: float = 0.2, read: Call
     `read` reads the clocks; tests give a scripted one.
     """
     if not seconds > 0:
-        raise UsageError(f"seconds is {seconds!r}", why="seconds must be positive", next="pass seconds, such as 0.2")
+        raise UsageError(
+            f"`seconds` is {seconds!r}", why="it must be positive", next="pass a duration such as seconds=0.2"
+        )
     work()
     done, before = 0, read()
     after = before

@@ -203,7 +203,7 @@ def _whole(data: DataSet, folder: Path, format: str) -> bool:
     if (meta["format"], meta["checksum"]) != (format, data.checksum):
         raise UsageError(
             f"{folder} already contains something else",
-            why=f"it is a {meta['format']} store, but it contains different data",
+            why=f"it contains a {meta['format']} store with different data or in a different format",
             next="choose another folder, or delete this one",
         )
     try:

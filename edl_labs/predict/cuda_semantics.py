@@ -147,7 +147,9 @@ def _check_one_dtype(name: str, args: Any) -> None:
     kinds = [one.dtype for one in args[:2] if isinstance(one, torch.Tensor) and one.dtype.is_floating_point]
     if len(set(kinds)) > 1:
         words = " and ".join(str(kind).removeprefix("torch.") for kind in kinds)
-        raise RuntimeError(f"{name} is given {words}: bring both to one dtype, or use autocast (dtype='amp_bf16')")
+        raise RuntimeError(
+            f"{name} is given {words}: convert both inputs to one dtype, or use autocast (dtype='amp_bf16')"
+        )
 
 
 def _nothing_overrides(*_: Any) -> bool:

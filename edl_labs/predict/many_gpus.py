@@ -69,7 +69,7 @@ class ParallelLayout:
                 raise UsageError(
                     f"a cluster has no field {strange[0]!r}"
                     if strange
-                    else "a cluster needs the field gpus, its number of GPUs",
+                    else "a cluster needs the field `gpus`, the number of GPUs",
                     why=f"its fields are {', '.join(sorted(known))}",
                     next='use cluster={"gpus": 8, "zero": 3}',
                 )
@@ -85,7 +85,7 @@ class ParallelLayout:
         if not whole or dp * spread.tp * spread.pp != spread.gpus or not 0 <= spread.zero <= 3:
             raise UsageError(
                 f"{spread.gpus} GPUs are not {dp} × {spread.tp} × {spread.pp}",
-                why="gpus must equal dp × tp × pp, and zero must be 0 to 3",
+                why="`gpus` must equal dp × tp × pp, and the ZeRO stage `zero` must be 0 to 3",
                 next="change one of these numbers",
             )
         return dataclasses.replace(spread, dp=dp)

@@ -89,7 +89,7 @@ def record_step(
         amp = f" (or 'amp_{meant}' for autocast)" if meant in ("fp16", "bf16") else ""
         raise UsageError(
             f"there is no dtype {str(dtype)[:40]!r} here",
-            why="the dtype of a step selects its weights, autocast, or TF32 for matrix products",
+            why="the dtype of a step decides the type of its weights, or whether it uses autocast or TF32",
             next=f"pass {meant!r}{amp}" if meant else f"pass one of {', '.join(DTYPES)}",
         )
     for place in (on_meta, as_fake):
@@ -329,7 +329,7 @@ def _explained(model: Any, error: Exception) -> EdlError:
         )
     if "numpy" in text:
         return EdlError(
-            f"{name} leaves torch while it runs, so it cannot be predicted",
+            f"{name} calls code outside torch while it runs, so it cannot be predicted",
             why=f"{kind}: {text}",
             next="predict only the part before or after this call, or use torch's own functions instead",
         )

@@ -143,8 +143,8 @@ def _above(machine: Machine, point: Point, found: Bound) -> AboveRoof:
         step += f"; {_what_is_in_doubt(machine, point, found)}"
     times = found.light_s / point.time_s
     return AboveRoof(
-        f"{point.name} is {times:.3g} times above its roof: it took {seconds(point.time_s)}, but the shortest possible "
-        f"time is {seconds(found.light_s)}",
+        f"{point.name} is {times:.3g} times as fast as its roof allows: it took {seconds(point.time_s)}, but "
+        f"the shortest possible time is {seconds(found.light_s)}",
         reason=broken.reason,
         why=broken.why,
         next=step,
@@ -159,7 +159,7 @@ def _what_is_in_doubt(machine: Machine, point: Point, found: Bound) -> str:
     from edl_labs.roofline._ceilings import forget
 
     if not forget(machine):
-        return "the roof is as doubtful as the count"
+        return "the roof is in doubt as much as the count"
     return "the roof is in doubt: its saved machine card was dropped, and the next ceilings() measures again"
 
 

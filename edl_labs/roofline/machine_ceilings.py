@@ -37,7 +37,7 @@ class Ceiling(Value):
             object.__setattr__(self, "high", self.rate)
         if not self.low <= self.rate <= self.high:
             raise UsageError(
-                f"a ceiling cannot be {self.rate:g} with an interval from {self.low:g} to {self.high:g}",
+                f"a ceiling of {self.rate:g} is not inside its interval from {self.low:g} to {self.high:g}",
                 why="the interval must contain the rate",
                 next="pass low <= rate <= high",
             )
@@ -77,7 +77,7 @@ class MemoryLevel(Value):
             raise UsageError(
                 f"{self.name} has no rate for {pattern!r}",
                 why=f"it has {', '.join(self.bandwidth)}",
-                next="use one of these, or omit it for the highest",
+                next="use one of these, or omit the pattern to get the highest rate",
             )
         return found
 

@@ -43,7 +43,8 @@ def zero_calls(
     if isinstance(stage, bool) or stage not in (0, 1, 2, 3):
         raise UsageError(
             f"there is no ZeRO stage {str(stage)[:20]}",
-            why="stage 0 shards nothing, 1 the optimizer state, 2 also the gradients, 3 also the weights",
+            why="stage 0 shards nothing, stage 1 the optimizer state, stage 2 also the gradients, and stage 3 also the "
+            "weights",
             next="pass stage 0, 1, 2 or 3",
         )
     check_rate("parameters", parameters)

@@ -45,7 +45,7 @@ def check_amount(name: str, value: object) -> None:
     if not number or not 0 <= value < math.inf:  # type: ignore[operator]
         raise UsageError(
             f"{name} is {repr(value)[:40]}",
-            why="an amount of work must be a finite number, and not negative",
+            why="an amount of work must be a finite number of 0 or more",
             next="count FLOPs and bytes from the shapes, or use the functions of edl_labs.roofline.work",
         )
 

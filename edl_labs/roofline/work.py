@@ -75,7 +75,7 @@ class Work(Value):
             raise UsageError(
                 f"{self.dtype} work and {other.dtype} work cannot be added",
                 why="each dtype has its own ceiling",
-                next="compute the bound of each one and add the times",
+                next="compute the bound of each part, and add the times",
             )
         return dataclasses.replace(
             self,
@@ -129,7 +129,7 @@ def count_tiles(*launches: LaunchRecord) -> Work:
         raise UsageError(
             "there is no launch to count",
             why="counting needs the record of a kernel launch",
-            next="count_tiles(kernel[grid](...))",
+            next="call count_tiles(kernel[grid](...))",
         )
     works = [Work(one.dot_flops, one.other_flops, one.moved_bytes, one.dtype, one.kernel) for one in launches]
     return total(works)

@@ -209,7 +209,7 @@ def _of_function(step: Callable[..., Any]) -> Loop:
         return TorchLoop(step, name=name)
     raise UsageError(
         f"{name} takes {wanted} arguments",
-        why="a step function takes no arguments (on this machine), a gpu, or a gpu and a state (on a VirtualGPU)",
+        why="a step function takes no arguments on this machine; on a VirtualGPU, it takes `gpu`, or `gpu` and `state`",
         next="wrap it in a function with these arguments",
     )
 

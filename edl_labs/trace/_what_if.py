@@ -177,9 +177,9 @@ def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
     """Run a loop without a cause, and compare the gain with the one predicted from the unchanged loop's trace."""
     if cause not in loop.ablations():
         raise UsageError(
-            f"{loop.name} cannot run without {cause!r}",
-            why=f"it can run without: {', '.join(loop.ablations()) or 'nothing so far'}",
-            next="pass a step for this cause: TorchLoop(..., without={cause: step})",
+            f"{loop.name} has no version without the cause {cause!r}",
+            why=f"there are versions without these causes: {', '.join(loop.ablations()) or 'none so far'}",
+            next="pass a step without this cause: TorchLoop(..., without={cause: step})",
         )
     predicted = what_if(loop.record(steps), cause)
     times = loop.times_s(steps, (None, cause))

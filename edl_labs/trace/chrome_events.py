@@ -71,8 +71,8 @@ class ChromeEvents:
             raise TraceError(
                 f"{label} contains {counted(len(self._backwards), 'event')} with a negative duration",
                 why=f"{self._backwards[0]} ends before it begins, so no share could be computed correctly",
-                next="record it again; a clock that was adjusted during the run, or a truncated file, causes such "
-                "times",
+                next="record the trace again; such times come from a clock that was adjusted during the run, or from a "
+                "truncated file",
             )
         if not len(self._table):
             raise TraceError(

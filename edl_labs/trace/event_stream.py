@@ -231,7 +231,7 @@ def foreign(label: str, why: str) -> TraceError:
     return TraceError(
         f"{label} is not a trace",
         why=why,
-        next="pass the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or nsys export --type sqlite",
+        next="pass the JSON file of torch.profiler or of VirtualGPU, or the output of nsys export --type sqlite",
     )
 
 

@@ -93,7 +93,7 @@ def read_handed_in(data: bytes, *, name: str = "the trace") -> OwnTrace:
     if min(len(trace.steps), len(marks)) < LEAST_STEPS:
         raise TraceError(
             f"{name} contains {counted(min(len(trace.steps), len(marks)), 'marked step')}",
-            why=f"at least {LEAST_STEPS} are needed: one warm-up step, and three to evaluate",
+            why=f"at least {LEAST_STEPS} are needed: one warm-up step, and three steps to evaluate",
             next=_AGAIN,
         )
     flop = contraction_flop(file.events)

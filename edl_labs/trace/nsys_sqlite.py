@@ -200,5 +200,7 @@ _EVENTS: dict[str, Callable[[dict[str, Any], _Words], dict[str, Any]]] = {
 
 def _foreign(label: str, why: str) -> TraceError:
     return TraceError(
-        f"{label} is not a trace", why=why, next="create it from the .nsys-rep file with nsys export --type sqlite"
+        f"{label} is not a trace",
+        why=why,
+        next="create the trace from the .nsys-rep file with nsys export --type sqlite",
     )

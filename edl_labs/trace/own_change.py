@@ -23,7 +23,7 @@ _CLEAR_FALL = 0.15  # of the step: half as much again as the tenth by which a ga
 _LEAST_LETTERS = 3  # shorter words are part of most names
 _TELLING_LETTERS = 8  # a part of a word that is as long belongs to few names: "dataloader"
 _MORE_LETTERS = 40  # around a place: a sentence that lists all operators names none
-_RECORD = "record both again with trace.hand_in(before, after)"
+_RECORD = "record both traces again with trace.hand_in(before, after)"
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,15 @@ class OwnPair:
         """Wrong where the two traces are not of one loop on one machine, with the same inputs and FLOPs."""
         if (self.before.which, self.after.which) != ("before", "after") or self.before.pair != self.after.pair:
             raise Wrong(
-                "the two traces do not belong together", why="both files must be written by the same call", next=_RECORD
+                "the two traces do not belong together",
+                why="both files must be written by the same call of hand_in()",
+                next=_RECORD,
             )
         if self.before.device != self.after.device:
             raise Wrong(
                 "the two traces were recorded on different devices",
                 why="a faster machine is not a change to the loop",
-                next="record both on the same machine",
+                next="record both traces on the same machine",
             )
         if "VirtualGPU" in (self.before.origin, self.after.origin):
             raise Wrong(
@@ -57,7 +59,7 @@ class OwnPair:
         if self.before.input_shapes != self.after.input_shapes:
             raise Wrong(
                 "the batches before and after the change have different shapes",
-                why="a step with fewer samples is faster without any change",
+                why="a step with fewer samples is faster even if nothing else changes",
                 next="use the same batch in both loops",
             )
         self._require_same_flop()
@@ -69,7 +71,8 @@ class OwnPair:
         if after is None or abs(after / before - 1) > SAME_FLOP:
             raise Wrong(
                 "the loop after the change computes something different",
-                why=f"its products and convolutions take {percent((after or 0.0) / before, digits=3)} of the FLOPs",
+                why=f"its products and convolutions take {percent((after or 0.0) / before, digits=3)} of the FLOPs "
+                "before the change",
                 next="keep the model, the batch and the steps, and change only how they are computed",
             )
 
@@ -109,7 +112,8 @@ class OwnPair:
         if not (fell or (before > _MOST and saved_s > _CLEAR_FALL * self.before.step_s)):
             raise Wrong(
                 f"the share of {cause} did not fall",
-                why=f"{percent(before, digits=3)} of a step before the change, and {percent(after, digits=3)} after it",
+                why=f"the cause took {percent(before, digits=3)} of a step before the change, and "
+                f"takes {percent(after, digits=3)} after it",
                 next="change the code that causes it, and record both loops again",
                 keeps=0.5,
             )

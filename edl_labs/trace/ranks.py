@@ -37,7 +37,7 @@ def by_rank(trace: Trace, processes: Sequence[Any], *, label: str) -> tuple[Trac
         if count < _MOST * votes.total():
             raise TraceError(
                 f"{label} contains {len(ranks)} ranks that cannot be separated",
-                why=f"work issued by {len(votes)} of their processes is on the same row {trace.rows[row]}",
+                why=f"row {trace.rows[row]} contains work that was issued by {len(votes)} of their processes",
                 next="use a separate file for each rank",
             )
         owners[row] = owner

@@ -141,7 +141,7 @@ def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 10
     if duration_s <= 0 or rate_hz < 1:
         raise UsageError(
             f"cannot sample for {duration_s} s at {rate_hz} Hz",
-            why="both must be positive",
+            why="the duration must be above 0, and the rate must be at least 1 Hz",
             next="use, for example, duration_s=2.0",
         )
     tool = find_tool("py-spy")

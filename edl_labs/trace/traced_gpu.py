@@ -207,7 +207,7 @@ class AblatedGPU(TracedGPU):
     def __init__(self, model: Any = "A100-80GB", *, without: str, **parameters: Any) -> None:
         if without not in ABLATIONS:
             raise UsageError(
-                f"cannot run without {without!r}",
+                f"there is no cause {without!r} that a run could leave out",
                 why=f"the causes are {', '.join(ABLATIONS)}",
                 next="use one of these causes",
             )

@@ -32,7 +32,7 @@ class BinTree:
         self.leaves = 1 << max(0, bins - 1).bit_length()
         if not 0 < bins <= MAX_LEAVES or capacity <= 0:
             raise UsageError(
-                f"cannot make a tree of {bins} bins of {capacity}",
+                f"cannot make a tree of {bins} bins of capacity {capacity}",
                 why=f"a tree has 1 to {MAX_LEAVES:,} bins, and their capacity must be positive",
                 next="pass two positive whole numbers",
             )
@@ -44,7 +44,7 @@ class BinTree:
         if type(node) is not int or not 0 < node < 2 * self.leaves:
             raise UsageError(
                 f"the tree has no node {node!r}",
-                why=f"nodes run from 1 to {2 * self.leaves - 1}",
+                why=f"nodes are numbered from 1 to {2 * self.leaves - 1}",
                 next="use node 1 for the root",
             )
         self._recorded.append([node])
@@ -55,14 +55,14 @@ class BinTree:
         if type(place) is not int or not 0 <= place < self.leaves or type(length) is not int or length < 0:
             raise UsageError(
                 f"cannot put a length of {length!r} into bin {place!r}",
-                why=f"bins run from 0 to {self.leaves - 1}, lengths from 0",
+                why=f"bins are numbered from 0 to {self.leaves - 1}, and a length must be 0 or more",
                 next="pass whole numbers",
             )
         node = self.leaves + place
         if length > self._room[node]:
             raise UsageError(
                 f"a length of {length} does not fit into bin {place}",
-                why=f"it has room for {self._room[node]}",
+                why=f"bin {place} has room for {self._room[node]}",
                 next="call look() before put() to see how much room a bin has",
             )
         self._recorded.append([place, length])
@@ -104,7 +104,7 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
     if type(program) is not list or len(program) > MAX_ACTIONS:
         raise ReplayError(
             "this is not a recorded program of look() and put() calls",
-            why=f"it must be a list of at most {MAX_ACTIONS:,} actions",
+            why=f"a program must be a list of at most {MAX_ACTIONS:,} actions",
             next="return tree.program",
         )
     tree, known = BinTree(capacity, bins=bins), _Known(capacity, bins=bins)

@@ -23,8 +23,8 @@ class ReplayDisagreement(ReplayError):
     def __init__(self, *, index: int, operation: str, recorded: object, replayed: object) -> None:
         super().__init__(
             f"operation {index} of the program, {operation}, was recorded with the value {shown(recorded)}",
-            why=f"replaying the operations before it gives {shown(replayed)}",
-            next="do not change measured values, and return every operation that was issued between them",
+            why=f"replaying the program up to this operation gives {shown(replayed)}",
+            next="do not change measured values, and return every operation that was recorded",
         )
         self.index, self.operation, self.recorded, self.replayed = index, operation, recorded, replayed
 

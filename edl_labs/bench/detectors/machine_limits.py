@@ -159,7 +159,7 @@ def bound_s(work: Any, machine: Any) -> float:
     for value in (work, machine):
         if isinstance(value, str):
             raise UsageError(
-                f"work= and machine= must contain the numbers of a bound, got the text {value!r}.",
+                f"work= and machine= must define a bound, got the text {value!r}.",
                 why="The time is compared with the work divided by the machine's peak rates.",
                 next='Pass work=1e-3 in seconds, or a Work with machine=Machine.of("H200").',
             )

@@ -215,7 +215,7 @@ def fastest_products(
         raise EdlError(
             f"{device} could not multiply matrices",
             why="; ".join(f"{dtype}: {why}" for dtype, why in refused.items()),
-            next="pass dtypes= for which torch has kernels here, such as ['fp32']",
+            next="pass only dtypes for which torch has kernels here, such as dtypes=['fp32']",
         )
     return found, refused
 

@@ -170,4 +170,4 @@ def _next(model: Any, inputs: tuple[Any, ...]) -> str:
         return "This model needs values, which meta tensors lack: run it on the CPU, with a small batch."
     if len(kinds) > 1:
         return f"Move model and inputs to one device; they are on {', '.join(sorted(kinds))}."
-    return "Pass inputs that model(*inputs) takes: it runs once."
+    return "Pass inputs that model(*inputs) accepts."

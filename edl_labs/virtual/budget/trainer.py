@@ -193,9 +193,9 @@ class Trainer:
         found = f"a result of layer {given.layer}" if isinstance(given, Held) else type(given).__name__
         raise VirtualClusterError(
             f"expected {role}, got {found}",
-            why="forward() returns activations, and loss() and backward() return gradients, always of one layer; the "
-            "data count as layer -1",
-            next="give the result of each call a name of its own, and check which one you pass here",
+            why="forward() returns the activations of a layer, and loss() and backward() return the gradients of a "
+            "layer; the data count as layer -1",
+            next="give the result of each call its own variable, and check which one you pass here",
         )
 
     def _whole(self, what: str, value: Any, end: int, *, lowest: int = 0, told: str = "") -> int:

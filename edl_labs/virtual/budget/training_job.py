@@ -129,8 +129,8 @@ class TrainingJob:
         except (KeyError, TypeError):
             raise VirtualClusterError(
                 "this does not describe a training job",
-                why="it is not a mapping that has all fields of a TrainingJob",
-                next="pass what to_dict() of a TrainingJob returned",
+                why="this value is not a dictionary with all fields of a TrainingJob",
+                next="pass the dictionary that TrainingJob.to_dict() returned",
             ) from None
 
 

@@ -92,7 +92,7 @@ class TrainingSteps(Value):
             _require(type(data["bars"]) is list and len(data["bars"]) <= MOST_BARS)
             spans = tuple(_span(*bar) for bar in data["bars"])
         except (TypeError, ValueError, LookupError):
-            why = "to_plain() did not write it, or it has been changed since then"
+            why = "the timeline was not written by to_plain(), or it has been changed since then"
             raise ReplayError("this is not a saved timeline", why=why, next="grade again") from None
         return cls(gpus, found, Timeline(spans), left_out)
 

@@ -95,7 +95,7 @@ class ClusterContents:
         if not named:
             raise ReplayError(
                 f"rank {rank} has no tensor {tensor!r}",
-                why=f"it created {len(forms)} tensors: {', '.join(form.name for form in forms)[:80]}",
+                why=f"this rank created {len(forms)} tensors: {', '.join(form.name for form in forms)[:80]}",
                 next="use one of these names, or a tensor's number, counted from 0",
             )
         found = self.memory[rank][named[-1]]

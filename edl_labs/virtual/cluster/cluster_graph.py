@@ -160,7 +160,9 @@ class ClusterGraph:
         if side.streams >= MAX_STREAMS:
             why = f"a device has at most {MAX_STREAMS} streams"
             raise VirtualClusterError(
-                f"the program creates more than {MAX_STREAMS} streams", why=why, next="use the same streams again"
+                f"the program creates more than {MAX_STREAMS} streams",
+                why=why,
+                next="reuse the streams that you already have",
             )
         side.streams += 1
 
@@ -221,7 +223,7 @@ class ClusterGraph:
         if len(parts) != 1 or peer >= self.machine.ranks or peer == side.rank:
             raise VirtualClusterError(
                 f"{entry['op']} with rank {peer} has {len(parts)} parts",
-                why="a message contains one part of one tensor, and goes to another rank of the cluster",
+                why="a message must contain one part of one tensor, and its peer must be another rank of the cluster",
                 next="record the program again with cluster.record(program)",
             )
         side.require_live(parts[0])
@@ -235,9 +237,9 @@ class ClusterGraph:
         if side.rank not in ranks:
             why = "only members of a group may call its collectives"
             raise VirtualClusterError(
-                f"this rank calls {entry['op']} in a group that does not contain it",
+                f"this rank calls {entry['op']} in a group to which this rank does not belong",
                 why=why,
-                next="call it only if get_rank(group) is not -1",
+                next="make this call only if get_rank(group) is not -1",
             )
         parts = [*entry["reads"], *entry["writes"]]
         for part in parts:

@@ -14,7 +14,7 @@ MISMATCH, DEADLOCK, MISSING, LOST = "mismatch", "deadlock", "missing", "lost"
 _END = "the end of its program"
 _SHOWN = 4  # different waits in one sentence
 _EVERY_MEMBER = "make sure that every member of the group makes this call, whichever branch it takes"
-_EVERY_RANK = "create every group on every rank of the cluster, members or not, in the same order"
+_EVERY_RANK = "create every group in the same order on every rank of the cluster, even on ranks that are not members"
 _ADVICE = {"new_group": _EVERY_RANK, "send": "add the matching recv", "recv": "add the matching send"}
 
 
@@ -72,7 +72,7 @@ def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
         node, absent = missing
         why = f"rank {absent} never makes the call that matches {node.text} of rank {node.rank}"
         return Hang(MISSING, told, why, _ADVICE.get(node.entry["op"], _EVERY_MEMBER), waits)
-    why = "each rank waits for a call that the others have not reached"
+    why = "each rank waits for a call that other ranks have not reached"
     advice = "make the calls in the same order on all ranks, or start sends and receives with isend and irecv"
     return Hang(DEADLOCK, told, why, advice, waits)
 

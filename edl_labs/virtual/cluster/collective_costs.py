@@ -164,8 +164,9 @@ class CollectiveCosts:
             self._messages += sum(len(edges) for rounds in made.values() for _, edges in rounds)
             if self._messages > _MAX_MESSAGES:
                 raise VirtualClusterError(
-                    "the program has too many different collectives to compute their costs",
-                    why=f"their messages are simulated one by one, at most {_MAX_MESSAGES:,} of them",
+                    "the program has so many different collectives that their costs cannot be computed",
+                    why=f"the messages of each collective are simulated one by one, and at most {_MAX_MESSAGES:,} can "
+                    "be simulated",
                     next="use fewer groups, or fewer ranks",
                 )
             self._plans[key] = {name: self._plan(name, rounds, ranks) for name, rounds in made.items()}
@@ -182,9 +183,9 @@ class CollectiveCosts:
         if algorithm not in plans:
             raise VirtualClusterError(
                 f"{kind} of {len(ranks)} ranks cannot use the algorithm {shown(algorithm)}",
-                why=f"this group can use {', '.join(plans)} (halving-doubling needs a power of two, hierarchical "
-                "needs several whole nodes)",
-                next=f"use algorithm={next(iter(plans))!r}, or omit it to use the cheapest",
+                why=f"this group can use {', '.join(plans)} (halving-doubling needs a power of two as the "
+                "number of ranks, and hierarchical needs several whole nodes)",
+                next=f"use algorithm={next(iter(plans))!r}, or omit algorithm= to use the cheapest",
             )
         return plans[algorithm]
 

@@ -58,17 +58,23 @@ def _engine(side: RankSide, entry: Entry, read: Any, written: Any) -> int:
         if any(side.tensors[part[0]].where == "host" for part in parts):
             why = "kernels cannot access host memory"
             raise VirtualClusterError(
-                f"the kernel {entry['name']} reads or writes host memory", why=why, next="copy it to the device first"
+                f"the kernel {entry['name']} reads or writes host memory",
+                why=why,
+                next="copy the data to the device first",
             )
         return COMPUTE
     wanted = 2 if op == "add" else 1
     forms = {(side.tensors[part[0]].dtype, part[2] - part[1]) for part in parts}
     in_place = op == "copy" or (bool(read) and bool(written) and read[0] == written[0])
     if (len(read), len(written), len(forms)) != (wanted, 1, 1) or not in_place:
-        why = "all its inputs and outputs must have the same size and dtype"
-        raise VirtualClusterError(f"the inputs and outputs of {op} do not match", why=why, next="record it again")
+        why = "all inputs and outputs must have the same size and dtype"
+        raise VirtualClusterError(
+            f"the inputs and outputs of {op} do not match", why=why, next="record the program again"
+        )
     places = side.tensors[read[-1][0]].where, side.tensors[written[0][0]].where
     if op != "copy" and "host" in places:
         why = "only a copy can access host memory"
-        raise VirtualClusterError(f"{op} reads or writes host memory", why=why, next="copy it to the device first")
+        raise VirtualClusterError(
+            f"{op} reads or writes host memory", why=why, next="copy the data to the device first"
+        )
     return {("host", "device"): TO_DEVICE, ("device", "host"): TO_HOST}.get(places, COMPUTE)

@@ -83,7 +83,7 @@ class ClusterMachine:
             raise VirtualClusterError(
                 f"levels that span {', '.join(map(str, spans))} ranks do not form a cluster of {self.ranks}",
                 why=why,
-                next="let each span divide the next one, and let the last span be at least the number of ranks",
+                next="choose spans that each divide the next one; the last span must be at least the number of ranks",
             )
 
     @classmethod
@@ -159,8 +159,8 @@ class ClusterMachine:
         except (TypeError, KeyError, ValueError, AttributeError):
             raise VirtualClusterError(
                 "this does not describe a cluster",
-                why="it is not a mapping that has the fields of a ClusterMachine",
-                next="pass what to_dict() of a ClusterMachine returned",
+                why="this value is not a dictionary with the fields of a ClusterMachine",
+                next="pass the dictionary that ClusterMachine.to_dict() returned",
             ) from None
 
 
@@ -209,4 +209,6 @@ def cluster_machine(value: object, **overrides: Any) -> ClusterMachine:
 
 
 def _refused(what: str, value: object, want: str, example: str) -> VirtualClusterError:
-    return VirtualClusterError(f"{what} is {shown(value)}", why=f"it must be {want}", next=f"for example, {example}")
+    return VirtualClusterError(
+        f"{what} is {shown(value)}", why=f"it must be {want}", next=f"use, for example, {example}"
+    )

@@ -115,7 +115,8 @@ class PipelineStage:
         raise VirtualClusterError(
             f"{call}({i}) on stage {self.stage}: there is no micro-batch {i}",
             why=f"the step has {self.micro} micro-batches, numbered 0 to {self.micro - 1}",
-            next="keep every number below stage.micro; with few micro-batches, the warm-up ends with the last of them",
+            next="keep every number below stage.micro; if there are few micro-batches, stop the warm-up after the "
+            "last micro-batch",
         )
 
     def _neighbour(self, stage: int, call: str, *, does: str = "receives from") -> None:
@@ -125,11 +126,12 @@ class PipelineStage:
         if does == "sends to":
             made = "the gradients of the data are not needed" if stage < 0 else "the loss reads its output"
         then = (
-            f"call it on every stage except the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
+            f"make this call on every stage except the {which}: "
+            f"if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
         )
         raise VirtualClusterError(
             f"stage {self.stage} {does} a stage that does not exist: {call}",
-            why=f"it is the {which} of {self.stages} stages, and {made}",
+            why=f"stage {self.stage} is the {which} of {self.stages} stages, and {made}",
             next=then,
         )
 

@@ -146,9 +146,10 @@ class Rank(RankDevice):
         joined = self._group(group)
         if self.rank not in joined.ranks:
             raise VirtualClusterError(
-                f"rank {self.rank} calls {kind} in a group that does not contain it: {str(list(joined.ranks))[:60]}",
+                f"rank {self.rank} calls {kind} in a group to which this rank does not belong: "
+                f"{str(list(joined.ranks))[:60]}",
                 why="only members of a group may call its collectives",
-                next="call it only if get_rank(group) is not -1",
+                next="make this call only if get_rank(group) is not -1",
             )
         if "root" in more:
             if more["root"] not in joined.ranks:
@@ -179,7 +180,7 @@ class Rank(RankDevice):
             raise VirtualClusterError(
                 f"{type(group).__name__} is not a group of rank {self.rank}",
                 why="each rank must create its own handle for every group",
-                next="create it with new_group(ranks) on this rank, or omit it to use all ranks",
+                next="create a group with new_group(ranks) on this rank, or omit group= to use all ranks",
             )
         return group
 

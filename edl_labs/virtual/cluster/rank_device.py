@@ -191,9 +191,9 @@ class RankDevice:
         """A new compute stream."""
         if self._counts["stream"] >= MAX_STREAMS:
             raise VirtualClusterError(
-                f"rank {self.rank} has {MAX_STREAMS} streams",
+                f"rank {self.rank} already has {MAX_STREAMS} streams",
                 why="a device cannot have more",
-                next="use the same streams again",
+                next="reuse the streams that you already have",
             )
         made = ClusterStream(self, self._number("stream"))
         self.note({"op": "stream", "stream": made.number})
@@ -238,7 +238,7 @@ class RankDevice:
             raise VirtualClusterError(
                 f"{role} is a {type(given).__name__}{owner}, not a tensor of rank {self.rank}",
                 why="a rank can use only its own memory",
-                next="create it on this rank with tensor(numel), zeros(numel) or empty(numel)",
+                next="create a tensor on this rank with tensor(numel), zeros(numel) or empty(numel)",
             )
         if given.index in self._freed:
             raise VirtualClusterError(
@@ -258,7 +258,7 @@ class RankDevice:
             raise VirtualClusterError(
                 f"{type(stream).__name__} is not a stream of rank {self.rank}",
                 why="each rank has its own streams",
-                next="create it on this rank with Stream()",
+                next="create a stream on this rank with Stream()",
             )
         return stream.number
 

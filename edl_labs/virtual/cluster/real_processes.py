@@ -116,7 +116,7 @@ def check_backend(backend: str, ranks: int) -> None:
             next='call cluster.run(program, backend="gloo", ranks=2), or omit backend to run only in virtual time',
         )
     if importlib.util.find_spec("torch") is None:
-        raise VirtualClusterError("torch is not installed", why="a real run needs it", next="run pip install torch")
+        raise VirtualClusterError("torch is not installed", why="a real run needs torch", next="run pip install torch")
     import torch
     import torch.distributed as dist
 
@@ -124,7 +124,7 @@ def check_backend(backend: str, ranks: int) -> None:
     if not there:
         raise VirtualClusterError(
             f"this build of torch does not include {backend}",
-            why="torch was built without it",
+            why=f"torch was built without {backend}",
             next="omit backend to run in virtual time",
         )
     if backend == "nccl" and torch.cuda.device_count() < ranks:
@@ -151,7 +151,7 @@ def run_really(
         raise VirtualClusterError(
             f"{total:,} elements are too many for a real run here",
             why=f"a real run only checks contents, and is limited to {_MOST_ELEMENTS:,} elements",
-            next="use smaller tensors; this still checks every chunk on every rank",
+            next="use smaller tensors: the run still checks every chunk on every rank",
         )
     has_product = any(entry.get("reduce") == "product" for program in programs for entry in program)
     contents = MarkedContents(engine, modulus=3 if has_product else 11)
@@ -213,9 +213,9 @@ def _processes(folder: Path, ranks: int, backend: str, timeout_s: float) -> None
                 waiting = [str(rank) for rank, one in enumerate(started) if one.poll() is None]
                 raise VirtualClusterError(
                     f"ranks {', '.join(waiting)} did not finish within {_START_S + timeout_s:.0f} s",
-                    why="either the machine is very busy, or the processes wait for each other where streams would "
-                    "not wait",
-                    next="run it again with a larger timeout_s, or on fewer ranks",
+                    why="either the machine is very busy, or the processes wait for each other at a point where "
+                    "streams would not wait",
+                    next="run the program again with a larger timeout_s, or on fewer ranks",
                 )
             time.sleep(_POLL_S)
         _raise_failure(folder, [one.poll() for one in started], backend)

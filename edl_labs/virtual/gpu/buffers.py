@@ -71,8 +71,8 @@ def checked(gpu: object, given: object, *, role: str) -> Region:
         raise VirtualGPUError(
             f"{role} is {type(given).__name__}, not a buffer",
             why="a VirtualGPU can use only memory that it allocated",
-            next="allocate it with gpu.empty(nbytes) on the device, or with gpu.host_empty(nbytes, pin_memory=True) "
-            "on the host",
+            next="allocate a buffer with gpu.empty(nbytes) on the device, or with gpu.host_empty(nbytes, "
+            "pin_memory=True) on the host",
         )
     if given.buffer.gpu is not gpu:
         raise VirtualGPUError(
@@ -126,8 +126,8 @@ def refuse_pageable(part: Region) -> None:
     if part.buffer.where == PAGEABLE:
         raise VirtualGPUError(
             f"a kernel cannot access {part!r}",
-            why="it is pageable host memory, which the device cannot access",
-            next="copy it to a device buffer first",
+            why="this is pageable host memory, which the device cannot access",
+            next="copy the data to a device buffer first",
         )
 
 
@@ -135,7 +135,9 @@ def refuse_device(part: Region) -> None:
     """VirtualGPUError for memory that the host cannot reach."""
     if part.buffer.where == DEVICE:
         raise VirtualGPUError(
-            f"the host cannot access {part!r}", why="it is in device memory", next="copy it to the host first"
+            f"the host cannot access {part!r}",
+            why="this buffer is in device memory",
+            next="copy the data to the host first",
         )
 
 

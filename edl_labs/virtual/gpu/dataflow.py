@@ -42,7 +42,7 @@ def contents(program: Sequence[Entry], buffer: int) -> tuple[Piece, ...]:
         raise ReplayError(
             f"the program has no buffer {buffer}",
             why=f"the program allocated {len(flow.memory)} buffers",
-            next="buffers are numbered from 0 in the order of their allocation",
+            next="use a number that exists: buffers are numbered from 0 in the order of their allocation",
         )
     return tuple(
         Piece(start, stop, f"{digest}{list(offsets)}", flow.texts[digest])
@@ -120,7 +120,7 @@ class _Flow:
         if self._visits > _MAX_VISITS:
             raise ReplayError(
                 "the program splits its buffers into too many parts to track",
-                why="every part of a different origin is tracked separately",
+                why="parts whose contents come from different places are tracked separately",
                 next="use larger chunks",
             )
 

@@ -143,7 +143,7 @@ class Capturing:
         if lane.index == 0:
             raise VirtualGPUError(
                 "the default stream cannot be used while a graph is captured",
-                why="it would wait for every other stream",
+                why="work in the default stream would wait for every other stream",
                 next="omit stream=, or capture a stream of your own: gpu.graph(g, stream=s)",
             )
         if awaits is not None and awaits not in self._at_mark:
@@ -156,7 +156,7 @@ class Capturing:
             if awaits is None:
                 raise VirtualGPUError(
                     f"stream {lane.index} is not part of the capture",
-                    why="it does not wait for a stream that is being captured",
+                    why="this stream does not wait for a stream that is being captured",
                     next=f"fork first with side.wait_stream(s), where s is {self.origin!r}",
                 )
             self._known[lane] = {}
@@ -231,12 +231,14 @@ class GraphContext:
         gpu = self._gpu
         if isinstance(gpu.core, Capturing):
             raise VirtualGPUError(
-                "a graph is being captured already", why="captures cannot be nested", next="end that one first"
+                "a graph is being captured already",
+                why="captures cannot be nested",
+                next="end the current capture first",
             )
         if self._stream.index == 0:
             raise VirtualGPUError(
                 "the default stream cannot be captured",
-                why="it would wait for every other stream",
+                why="work in the default stream would wait for every other stream",
                 next="omit stream=, or pass one that gpu.Stream() returned",
             )
         gpu.core.wake()
@@ -263,7 +265,7 @@ class GraphContext:
         if loose:
             raise VirtualGPUError(
                 f"the captured stream does not wait for the work of stream {loose[0]}",
-                why="the graph would end before that work does",
+                why="the graph would end before that work is done",
                 next="end the capture with s.wait_stream(side), where s is the captured stream",
             )
         index = len(gpu.graphs)
@@ -285,7 +287,7 @@ def graph_context(gpu: Any, graph: object, stream: Stream | None) -> GraphContex
         raise VirtualGPUError(
             f"{type(graph).__name__} is not a graph of this device",
             why="a graph can be replayed only on the device that captured it",
-            next="create it with gpu.CUDAGraph()",
+            next="create a graph with gpu.CUDAGraph()",
         )
     return GraphContext(gpu, graph, gpu.Stream() if stream is None else own_stream(gpu, stream))
 
@@ -300,7 +302,7 @@ def _written(entry: dict[str, Any]) -> list[list[int]]:
 
 _ASKED = {
     "alloc": "memory is requested",
-    "free": "memory is given back",
+    "free": "memory is freed",
     "record_stream": "memory is marked with record_stream",
 }
 
@@ -314,6 +316,6 @@ def _refused(what: str) -> VirtualGPUError:
         )
     return VirtualGPUError(
         f"{what.replace('_', ' ')} cannot be captured in a graph",
-        why="it makes the host wait for the device, but nothing runs during a capture",
-        next="do it before the capture or after a replay; copies need non_blocking=True and pinned memory",
+        why="this call makes the host wait for the device, but nothing runs during a capture",
+        next="make this call before the capture or after a replay; copies need non_blocking=True and pinned memory",
     )

@@ -118,14 +118,14 @@ def _blocks(entry: dict[str, Any], cost: Cost, blocks: int, per_sm: int) -> Bloc
         if type(value) is not int or not 1 <= value <= highest:
             raise VirtualGPUError(
                 f"{entry['name']} was launched with {shown(value)} {what}",
-                why=f"this must be a whole number from 1 to {highest:,}",
-                next="blocks is the size of the grid, and blocks per SM is what the occupancy allows",
+                why=f"the number of {what} must be a whole number from 1 to {highest:,}",
+                next="pass the size of the grid as blocks=, and the number that the occupancy allows as blocks_per_sm=",
             )
     if not isinstance(cost, int):
         raise VirtualGPUError(
-            f"{entry['name']} was launched with both blocks and an amount of work",
-            why="with blocks, you pass the time of one block; from an amount of work, the time of the whole device "
-            "is computed",
+            f"{entry['name']} was launched with both blocks= and an amount of work",
+            why="a launch with blocks= needs the time of one block, but an amount of work gives only the time of the "
+            "whole device",
             next="pass duration_s, the time of one block",
         )
     entry["blocks"], entry["blocks_per_sm"] = blocks, per_sm

@@ -149,8 +149,8 @@ class VirtualMachine:
         if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
             raise VirtualGPUError(
                 "this does not describe a machine",
-                why="it is not a mapping from parameter names to values",
-                next="pass what to_dict() of a machine returned",
+                why="this value does not map the names of parameters to values",
+                next="pass the dictionary that VirtualMachine.to_dict() returned",
             )
         name = data.get("name")
         sm_count = _SM_COUNTS.get(name, cls.sm_count) if isinstance(name, str) else cls.sm_count

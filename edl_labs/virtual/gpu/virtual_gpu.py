@@ -77,7 +77,7 @@ class VirtualGPU:
             raise VirtualGPUError(
                 f"out of memory: {size:,} bytes requested, {left:,} left",
                 why=f"{self.machine.name} has {self.machine.memory_bytes:,} bytes",
-                next="free buffers that are no longer used with gpu.free(buffer), or work in chunks",
+                next="call gpu.free(buffer) for each buffer that is no longer used, or work in chunks",
             )
         buffer = self._alloc(size, DEVICE, name)
         self.core.wake()
@@ -234,7 +234,7 @@ class VirtualGPU:
         if type(priority) is not int:
             raise VirtualGPUError(
                 f"a stream cannot have the priority {shown(priority)}",
-                why="a priority is a whole number: 0 for most streams, and a lower number for a stream that runs first",
+                why="a priority is a whole number: it is 0 for most streams, and streams with lower numbers run first",
                 next="use priority=-1",
             )
         if len(self.streams) >= MAX_STREAMS:

@@ -86,7 +86,7 @@ def loader_machine(model: LoaderMachine | Mapping[str, Any] | None = None, **par
         raise VirtualWorkersError(
             "these are not the parameters of a loader's machine",
             why=str(error),
-            next=f"its parameters are {', '.join(field.name for field in dataclasses.fields(LoaderMachine))}",
+            next=f"use only these parameters: {', '.join(field.name for field in dataclasses.fields(LoaderMachine))}",
         ) from None
 
 

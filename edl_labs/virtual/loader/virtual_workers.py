@@ -190,7 +190,9 @@ class VirtualWorkers:
         if type(disk) is str and disk in names:
             return names.index(disk)
         raise VirtualWorkersError(
-            f"there is no disk {shown(disk)}", why=f"its disks are {', '.join(names)}", next="use one of these"
+            f"there is no disk {shown(disk)}",
+            why=f"the disks of this machine are {', '.join(names)}",
+            next="use one of these",
         )
 
     def _file(self, file: object) -> int:
@@ -200,7 +202,7 @@ class VirtualWorkers:
         raise VirtualWorkersError(
             f"{shown(file)} is not a file of this machine",
             why=f"this machine has {len(self.engine.files)} files",
-            next="create it with file(nbytes), and pass what that returned",
+            next="create a file with file(nbytes), and pass the value that file() returned",
         )
 
     def _checked_read(self, index: int, offset: object, nbytes: object) -> int:
@@ -240,7 +242,9 @@ class VirtualWorkers:
         kind = action[0]
         if _ACTIONS.get(kind) != len(action):
             raise _bad_action(
-                number, kind, "the actions are cpu and sleep (stage, seconds), open (file), read (file, offset, bytes)"
+                number,
+                kind,
+                'the actions are ("cpu" or "sleep", stage, seconds), ("open", file) and ("read", file, offset, bytes)',
             )
         if kind in ("cpu", "sleep"):
             _name(action[1])

@@ -53,7 +53,7 @@ def segment_starts(layers: int, segments: int) -> tuple[int, ...]:
     if not (type(layers) is int and type(segments) is int and 1 <= segments <= layers):
         raise VirtualMemoryError(
             f"cannot split {shown(layers)} layers into {shown(segments)} segments",
-            why="each segment needs at least one layer, and both must be whole numbers",
+            why="each segment needs at least one layer, and both numbers must be whole",
             next="use at least one segment, and at most as many as there are layers",
         )
     return tuple(range(0, layers // segments * segments, layers // segments))
@@ -116,7 +116,7 @@ def best_placement(tape: Tape, budget_bytes: int, *, offload: bool = False) -> P
     fitting = [one for one in found if one.replay.peak_bytes <= budget_bytes]
     if not fitting:
         raise VirtualMemoryError(
-            f"no placement keeps the step of {tape.name} within {budget_bytes:,} bytes",
+            f"no placement of checkpoints keeps the step of {tape.name} within {budget_bytes:,} bytes",
             why=f"{tape.resident_bytes:,} bytes are resident, and each backward pass also needs its layer's "
             "activations and input",
             next="use a larger budget or a smaller batch, or split the layers into smaller ones",
@@ -213,6 +213,6 @@ def _require_chain(tape: Tape) -> Tape:
         return tape
     raise VirtualMemoryError(
         f"{tape.name} is not a chain",
-        why="one of its layers does not read just the previous layer, but checkpoints split only chains",
-        next="merge its branches first, with as_chain(tape)",
+        why="checkpoints can split only a chain, in which every layer reads only the previous layer",
+        next="merge the branches first with as_chain(tape)",
     )

@@ -33,12 +33,12 @@ def checked_arrivals(load: Iterable[Any]) -> tuple[Arrival, ...]:
             except TypeError:
                 raise _refused(at, one, "a request must be (arrival_s, prompt_tokens, output_tokens)") from None
         if type(one.arrival_s) not in (int, float) or not 0 <= one.arrival_s <= MAX_SECONDS:
-            raise _refused(at, one.arrival_s, f"its arrival must be a number of seconds from 0 to {MAX_SECONDS:g}")
+            raise _refused(at, one.arrival_s, f"the arrival must be a number of seconds from 0 to {MAX_SECONDS:g}")
         for count in (one.prompt_tokens, one.output_tokens):
             if type(count) is not int or not 1 <= count <= MAX_TOKENS:
-                raise _refused(at, count, f"prompt and output must have 1 to {MAX_TOKENS:,} tokens")
+                raise _refused(at, count, f"the prompt and the output must each have 1 to {MAX_TOKENS:,} tokens")
         if found and one.arrival_s < found[-1].arrival_s:
-            raise _refused(at, one.arrival_s, "requests must be in the order of their arrival")
+            raise _refused(at, one.arrival_s, "requests must be ordered by their time of arrival")
         found.append(one)
         if at >= MAX_REQUESTS:
             raise _refused(at, at, f"a load has at most {MAX_REQUESTS:,} requests")
@@ -46,7 +46,9 @@ def checked_arrivals(load: Iterable[Any]) -> tuple[Arrival, ...]:
 
 
 def _refused(at: int, given: object, why: str) -> VirtualServerError:
-    return VirtualServerError(f"request {at} has {shown(given)}", why=why, next="for example, Arrival(0.5, 200, 30)")
+    return VirtualServerError(
+        f"request {at} has {shown(given)}", why=why, next="pass requests such as Arrival(0.5, 200, 30)"
+    )
 
 
 def poisson_times(rng: Any, *, count: int, per_s: float) -> list[float]:

@@ -212,7 +212,7 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
         raise RefusedDecision(
             _past_kind(until_s, now_s, queue, limits),
             f"due() waits until {until_s:g} s, but it is already {now_s:g} s",
-            why="the server would call due() again immediately, and so on forever",
+            why="the server would call due() again immediately, and repeat this forever",
             next="what should happen at the exact moment when the wait ends?",
         )
     numbers = _of_queue("due", chosen, queue)
@@ -228,7 +228,7 @@ def batch_or_time(chosen: Any, now_s: float, queue: Sequence[QueuedRequest], lim
             "large",
             f"due() returned a batch of {len(numbers)} requests",
             why=f"max_batch is {limits.max_batch}",
-            next="leave the others in the queue for the next batch",
+            next="leave the other requests in the queue for the next batch",
         )
     return numbers
 

@@ -86,7 +86,7 @@ class ServerEngine:
             raise VirtualServerError(
                 f"cannot admit request {number}: the batch is full",
                 why=f"this server runs at most {self.machine.most_sequences} requests at a time",
-                next="keep it waiting until another request has finished",
+                next="let this request wait until another one has finished",
             )
         self.waiting.remove(number)
         self.running.append(number)
@@ -116,7 +116,7 @@ class ServerEngine:
         """Return all blocks of a request to the pool."""
         one = self.requests[number]
         if one.state == RUNNING or not one.held:
-            state = "it is running and reads them" if one.state == RUNNING else "it has none"
+            state = "the request is running and reads them" if one.state == RUNNING else "the request has no blocks"
             raise VirtualServerError(
                 f"the blocks of request {number} cannot be freed",
                 why=state,
@@ -143,7 +143,7 @@ class ServerEngine:
             raise VirtualServerError(
                 f"cannot wait until {until_ps / PER_SECOND:.9g} s: it is already {self.now / PER_SECOND:.9g} s",
                 why="the policy only asked to wait until a time that has passed, so the device would wait forever",
-                next="decide which requests run as soon as that time is reached",
+                next="as soon as that time is reached, decide which requests run",
             )
         coming = self.requests[self._come].arrival_ps if self._come < len(self.requests) else None
         times = [one for one in (coming, until_ps) if one is not None]

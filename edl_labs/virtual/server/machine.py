@@ -175,7 +175,7 @@ def server_machine(model: ServerMachine | Mapping[str, Any], **parameters: Any) 
         raise VirtualServerError(
             "these are not the parameters of a server",
             why=str(error),
-            next=f"its parameters are {', '.join(one.name for one in dataclasses.fields(ServerMachine))}",
+            next=f"use only these parameters: {', '.join(one.name for one in dataclasses.fields(ServerMachine))}",
         ) from None
 
 

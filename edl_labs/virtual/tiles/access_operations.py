@@ -103,8 +103,8 @@ class AccessOperations(Running):
         if value.undefined is None or not np.any(value.undefined & own):
             return
         raise TileError(
-            f"An undefined value is stored in `{storage.name}`.",
-            why="a load with a mask but without `other` leaves masked lanes undefined (and so does x // 0)",
+            f"The kernel stores an undefined value in `{storage.name}`.",
+            why="a load with a mask but without `other` leaves masked lanes undefined, and x // 0 is undefined too",
             next="pass `other` to the load, or use the same mask for the store",
             kind="undefined",
             tensor=storage.name,

@@ -110,7 +110,7 @@ def reshape(t: Builder, input: Any, *shape: Any, can_reorder: Any = False) -> Sy
     value, new = t.symbol(input), _shapes(t, shape)
     if TileType(INT1, new).elements != value.type.elements:
         raise refuse(
-            f"A block of shape {list(value.type.shape)} cannot get the shape {list(new)}.",
+            f"A block of shape {list(value.type.shape)} cannot be reshaped to {list(new)}.",
             why="the two shapes have different numbers of elements",
             next="use a shape with the same number of elements",
         )

@@ -278,7 +278,7 @@ class Expressions(Builder):
         if values[0].type != values[1].type:
             raise refuse(
                 f"The result would be {values[0].type} or {values[1].type}, depending on a condition.",
-                next="convert both to the same type",
+                next="convert both results to the same type",
             )
         return self.emit_region("if", (condition,), regions, [values[0].type])[0]
 
@@ -290,7 +290,7 @@ class Expressions(Builder):
         given = [self.value(one) for one in node.args]
         named = {one.arg: self.value(one.value) for one in node.keywords if one.arg}
         if len(named) != len(node.keywords):
-            raise refuse("A call cannot contain `**`.", next="write the arguments out")
+            raise refuse("A call cannot unpack a dictionary with `**`.", next="write out the arguments")
         self.line = node.lineno
         if isinstance(function, KernelFunction):
             return self.call_kernel(function, given, named)

@@ -19,7 +19,9 @@ def bind(
     wrong = [name for name in named if name in scope or name not in function.parameters]
     if len(given) > len(function.parameters) or wrong:
         extra = f"no parameter `{wrong[0][:40]}` that can be passed by name here" if wrong else "fewer parameters"
-        raise refuse(f"`{function.name}` has {extra}.", next=f"its parameters are ({', '.join(function.parameters)})")
+        raise refuse(
+            f"`{function.name}` has {extra}.", next=f"pass only these parameters: ({', '.join(function.parameters)})"
+        )
     scope |= named
     for name in function.parameters:
         if name not in scope and name in function.defaults:

@@ -20,14 +20,17 @@ _HINTS = {
 def _check_hints(**given: Any) -> None:
     for name, value in given.items():
         if value not in _HINTS[name]:
-            raise refuse(f"{name}={str(value)[:20]!r} is not supported.", next="omit it: it does not change any value")
+            raise refuse(
+                f"{name}={str(value)[:20]!r} is not supported.",
+                next="omit this argument: it does not change any result",
+            )
 
 
 def _pointer(value: Any, what: str) -> Symbol:
     if not isinstance(value, Symbol) or not value.type.pointer:
         raise refuse(
             f"tl.{what} was called without a pointer.",
-            why="its first argument is an address",
+            why="its first argument must be an address",
             next="add an offset to a pointer",
         )
     return value

@@ -130,7 +130,8 @@ def dot(
     shape = a.type.shape[:-1] + b.type.shape[-1:]
     if acc is not None and t.symbol(acc).type != TileType(scalar, shape):
         raise refuse(
-            f"acc is a {t.symbol(acc).type}, but the product is a {TileType(scalar, shape)}.", next="convert acc"
+            f"`acc` is a {t.symbol(acc).type}, but the product is a {TileType(scalar, shape)}.",
+            next="convert `acc` to the type of the product",
         )
     inputs = (a, b) if acc is None else (a, b, t.symbol(acc))
     return t.emit("dot", inputs, TileType(scalar, shape), source=a.type.scalar, scalar=scalar)

@@ -117,7 +117,7 @@ def _grid(grid: Any) -> tuple[int, int, int]:
     parts = list(grid) if isinstance(grid, tuple | list) else [grid]
     if not 1 <= len(parts) <= 3 or not all(isinstance(one, int | np.integer) and one >= 0 for one in parts):
         raise refuse(
-            "A grid must consist of one to three numbers of programs.",
+            "A grid must consist of one to three whole numbers of 0 or more.",
             next="launch as in kernel[(cdiv(n, BLOCK),)](...)",
         )
     full = tuple(int(one) for one in [*parts, 1, 1][:3])

@@ -82,7 +82,9 @@ class Statements(Expressions):
     def do_annassign(self, node: ast.AnnAssign) -> None:
         """`NAME: tl.constexpr = value` keeps a value known to the tracer."""
         if node.value is None:
-            raise refuse("An annotation has no value.", next="assign a value in the same statement")
+            raise refuse(
+                "A variable is annotated without being assigned a value.", next="assign a value in the same statement"
+            )
         value = self.value(node.value)
         if not is_constexpr(node.annotation) or not isinstance(node.target, ast.Name):
             return self.assign(node.target, value)
@@ -152,7 +154,7 @@ class Statements(Expressions):
         """One value from what two branches return."""
         parts = [_parts(value) for value in values]
         if len({tuple(one.type for one in part) for part in parts}) != 1 or type(values[0]) is not type(values[1]):
-            raise refuse("Two `return`s return different types.", next="convert both to the same type")
+            raise refuse("Two `return`s return different types.", next="convert both values to the same type")
         for region, part in zip(regions, parts, strict=True):
             region.results = tuple(one.number for one in part)
         outputs = self.emit_region("if", (condition,), regions, [one.type for one in parts[0]])

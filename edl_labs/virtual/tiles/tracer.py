@@ -44,7 +44,7 @@ class Tracer(Statements):
         low, high, step = bounds
         negative = isinstance(step, int) and step < 0
         if step == 0:
-            raise refuse("The step of a loop is 0.", why="it would never end", next="use a positive step")
+            raise refuse("The step of a loop is 0.", why="the loop would never end", next="use a positive step")
         low, high, step = (self.symbol(one) for one in (low, high, step))
         for one in (low, high, step):
             if one.type.shape or one.type.pointer or one.type.scalar.is_float:

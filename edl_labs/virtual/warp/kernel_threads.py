@@ -294,14 +294,16 @@ class KernelThread:
         if isinstance(lane, bool) or not isinstance(lane, int) or not 0 <= lane < LANES:
             why = f"a warp has lanes 0 to {LANES - 1}"
             raise VirtualWarpError(
-                f"{self} shuffles with {shown(lane)}", why=why, next=f"pass a whole number from 0 to {LANES - 1}"
+                f"{self} shuffles with lane {shown(lane)}", why=why, next=f"pass a whole number from 0 to {LANES - 1}"
             )
         return self._valued((op, self._pc(), lane, self.source(value)))
 
     def _whole(self, mask: int) -> None:
         if mask not in (_FULL, -1):
             why = "all lanes of a mask must take part, and only whole warps are modelled"
-            raise VirtualWarpError(f"{self} synchronises only a part of its warp", why=why, next="pass 0xFFFFFFFF")
+            raise VirtualWarpError(
+                f"{self} synchronises only a part of its warp", why=why, next="pass 0xFFFFFFFF as the mask"
+            )
 
     def _valued(self, step: Step) -> Register:
         self._did(step)

@@ -47,7 +47,7 @@ class LaunchRecord:
         if self._machine.steps > MAX_REPLAYED:
             raise VirtualWarpError(
                 f"the kernels take more than {MAX_REPLAYED:,} steps",
-                why="a loop may not end, or the grid may be larger than the data needs",
+                why="a loop may never end, or the grid may be larger than the data needs",
                 next="check the bounds of the loops, the grid and the block",
             )
 

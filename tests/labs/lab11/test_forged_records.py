@@ -121,7 +121,7 @@ def test_forged_texts_get_a_sentence(field: str, lie: list[str]) -> None:
     [
         ({"arguments": [*RECORD["launches"][0]["arguments"], 128, 5]}, "has 6 parameters, but the host passes 7"),
         ({"named": {"BLOCK": 128, "n": 300}}, "`n` is passed twice"),
-        ({"grid": [-3]}, "A grid must consist of one to three numbers of programs"),
+        ({"grid": [-3]}, "A grid must consist of one to three whole numbers of 0 or more"),
         ({"grid": [1 << 30]}, "more than 1,048,576 programs"),
     ],
     ids=["too many", "twice", "negative", "large"],

@@ -186,7 +186,7 @@ def test_what_goes_in_decides_what_comes_out() -> None:
     ("make", "text"),
     [
         (lambda: FloatFormat("x", 12, 3), "exponent_bits must be a whole number from 1 to 11"),
-        (lambda: FloatFormat("x", 5, 53), "mantissa_bits one from 0 to 52"),
+        (lambda: FloatFormat("x", 5, 53), "mantissa_bits a whole number from 0 to 52"),
         (lambda: FloatFormat("x", 5.0, 3), "whole number"),  # type: ignore[arg-type]
         (lambda: FloatFormat("x", 5, 3, specials="inf"), "specials must be one of"),
         (lambda: FloatFormat("x", 5, 0), "two exponent bits and one mantissa"),

@@ -32,7 +32,7 @@ class LeavesTorch(nn.Module):
 REFUSED = {
     "control flow on values": (LooksAtValues(), X, {}, "reads tensor values", "without `.item()`"),
     "shapes from values": (Picks(), X, {}, "reads tensor values", "fixed shape"),
-    "numpy": (LeavesTorch(), X, {}, "leaves torch", "the part before or after"),
+    "numpy": (LeavesTorch(), X, {}, "calls code outside torch", "the part before or after"),
     "an example that does not fit": (nn.Linear(9, 8), X, {}, "cannot be run on this example", "model(*example)"),
     "an example that is no tensor": (nn.Linear(9, 8), "hello", {}, "cannot be run on this example", "model(*example)"),
     "weights in half, inputs not": (nn.Linear(8, 8).half(), X, {}, "cannot be run", "model(*example)"),

@@ -85,7 +85,7 @@ class VirtualAllocator:
             raise VirtualMemoryError(
                 f"this call of {entry['op']} is not possible",
                 why=wrong,
-                next="sizes, numbers and streams must be whole numbers, 0 or more",
+                next="pass sizes, numbers and streams as whole numbers of 0 or more",
             )
         value = OPERATIONS[entry["op"]].play(self._engine, entry)
         self._program.append({**entry, "value": value} if "value" in entry else entry)

@@ -69,7 +69,9 @@ class TapeEngine:
         if state.backward:
             raise self._error(i, "is recomputed too late", "its backward pass has already run", "leave this call out")
         if state.on_host:
-            raise self._error(i, "is recomputed while it is on the host", "it was offloaded", f"use fetch({i})")
+            raise self._error(
+                i, "is recomputed while it is on the host", "this layer was offloaded", f"call fetch({i}) first"
+            )
         if state.held == ACTIVATIONS or (state.held == OUTPUT and not keep):
             raise self._error(
                 i,
@@ -94,11 +96,11 @@ class TapeEngine:
         late = [j for j, one in enumerate(self.layers) if not one.forward]
         if late:
             why = f"{self._name(late[0])} has not run its forward pass, so there is no loss yet"
-            raise self._error(i, "runs backward too soon", why, f"call forward({late[0]}, keep=...) before it")
+            raise self._error(i, "runs backward too soon", why, f"call forward({late[0]}, keep=...) first")
         waiting = [j for j in self.tape.consumers[i] if not self.layers[j].backward]
         if waiting:
             why = f"{self._name(waiting[-1])}, which reads its output, has not run its backward pass"
-            raise self._error(i, "has no gradient yet", why, f"call backward({waiting[-1]}) before it")
+            raise self._error(i, "has no gradient yet", why, f"call backward({waiting[-1]}) first")
         self._require(i, i, ACTIVATIONS, "backward")
         for j in self.tape.inputs[i]:
             self._require(i, j, OUTPUT, "backward")
@@ -116,14 +118,17 @@ class TapeEngine:
         state = self.layers[i]
         if state.held == NOTHING or (keep_output and state.held == OUTPUT):
             raise self._error(
-                i, "cannot be dropped", "nothing that could be dropped is left in memory", "leave this call out"
+                i,
+                "cannot be dropped",
+                "nothing of this layer that could be dropped is in memory",
+                "leave this call out",
             )
         if keep_output and state.on_host:
             raise self._error(
                 i,
                 "cannot be partly dropped while it is on the host",
                 "only whole copies are on the host",
-                f"call fetch({i}) before it",
+                f"call fetch({i}) first",
             )
         if not state.on_host:
             left = self.tape.layers[i].output_bytes if keep_output else 0
@@ -135,7 +140,7 @@ class TapeEngine:
         """Copy what is held of layer `i` to the host; its memory is free when the copy is over."""
         state = self.layers[i]
         if state.held == NOTHING or state.on_host:
-            why = "it is already on the host" if state.on_host else "nothing of it is in memory"
+            why = "the layer is already on the host" if state.on_host else "nothing of the layer is in memory"
             raise self._error(i, "cannot be offloaded", why, "offload only what is in device memory")
         start = max(self.compute_ps, state.ready_ps, self.out_ps)
         self.out_ps = state.ready_ps = start + self._copy_ps(i, "copy out")
@@ -148,7 +153,10 @@ class TapeEngine:
         state = self.layers[i]
         if not state.on_host:
             raise self._error(
-                i, "cannot be fetched", "it is not on the host", f"call offload({i}) before it, or leave this call out"
+                i,
+                "cannot be fetched",
+                "the layer is not on the host",
+                f"call offload({i}) first, or leave this call out",
             )
         start = max(self.compute_ps, state.ready_ps, self.in_ps)
         self._change(start, self._size(i), self._name(i))
@@ -170,14 +178,14 @@ class TapeEngine:
         """VirtualMemoryError unless layer `j` has `what` on the device, which `verb` of layer `i` reads."""
         state, name = self.layers[j], self._name(j)
         if state.on_host:
-            raise self._error(i, f"cannot run {verb}", f"{name} is on the host", f"call fetch({j}) before it")
+            raise self._error(i, f"cannot run {verb}", f"{name} is on the host", f"call fetch({j}) first")
         if state.held == NOTHING or (what == ACTIVATIONS and state.held == OUTPUT):
             owner = "its" if i == j else f"{name}'s"
             missing = f"{owner} {what} {'is' if what == OUTPUT else 'are'} not in memory"
             if not state.forward:
-                raise self._error(i, f"cannot run {verb}", missing, f"call forward({j}, keep=...) before it")
-            gone = f"{missing}: {state.let_go} freed {'it' if what == OUTPUT else 'them'}"
-            then = f"do not free it before this call, or call recompute({j}) first"
+                raise self._error(i, f"cannot run {verb}", missing, f"call forward({j}, keep=...) first")
+            gone = f"{missing}, because {state.let_go} freed {'it' if what == OUTPUT else 'them'}"
+            then = f"free the layer only after this call, or call recompute({j}) first"
             if state.let_go.startswith("backward"):
                 then = f"call {verb} of this layer before {state.let_go}"
             raise self._error(i, f"cannot run {verb}", gone, then)

@@ -40,7 +40,10 @@ class TapeLayer(Value):
     def __post_init__(self) -> None:
         if type(self.name) is not str or not 0 < len(self.name) <= MAX_NAME:
             raise _refused(
-                "a layer", "needs a name", f"a name must be a string of 1 to {MAX_NAME} characters", "name='conv1'"
+                "a layer",
+                "needs a name",
+                f"a name must be a string of 1 to {MAX_NAME} characters",
+                "use name='conv1', for example",
             )
         for part in ("activation_bytes", "output_bytes", "gradient_bytes"):
             if type(getattr(self, part)) is not int or not 0 <= getattr(self, part) <= MAX_BYTES:
@@ -49,18 +52,21 @@ class TapeLayer(Value):
                     self.name,
                     found,
                     "sizes must be whole numbers of bytes, 0 or more",
-                    "the number of elements times the itemsize",
+                    "pass the number of elements times the itemsize",
                 )
         for part in ("forward_s", "backward_s", "again_s"):
             value = getattr(self, part)
             if type(value) not in (int, float) or not 0 <= value <= MAX_SECONDS:
                 raise _refused(
-                    self.name, f"has the {part} {shown(value)}", "a duration must be 0 s or more", f"{part}=1e-3"
+                    self.name,
+                    f"has the {part} {shown(value)}",
+                    "a duration must be 0 s or more",
+                    f"use {part}=1e-3, for example",
                 )
         if self.output_bytes > self.activation_bytes:
             why = "a layer that keeps its activations keeps its output too, so activation_bytes includes output_bytes"
             raise _refused(
-                self.name, "has fewer activation_bytes than output_bytes", why, "activation_bytes >= output_bytes"
+                self.name, "has fewer activation_bytes than output_bytes", why, "pass activation_bytes >= output_bytes"
             )
 
 
@@ -85,17 +91,24 @@ class Tape(Value):
         if not 0 < len(self.layers) <= MAX_LAYERS or not all(type(one) is TapeLayer for one in self.layers):
             why = f"a tape consists of 1 to {MAX_LAYERS:,} TapeLayers"
             raise _refused(
-                "a tape", f"cannot have {len(self.layers):,} entries of these types", why, "Tape.chain(8, ...)"
+                "a tape",
+                f"cannot have {len(self.layers):,} entries of these types",
+                why,
+                "use Tape.chain(8, ...), for example",
             )
         if type(self.copy_byte_per_s) not in (int, float) or not 0 < self.copy_byte_per_s <= MAX_BYTES:
             found = f"has the copy_byte_per_s {shown(self.copy_byte_per_s)}"
-            raise _refused("a tape", found, "the rate of a copy engine must be positive", "copy_byte_per_s=25e9")
+            raise _refused(
+                "a tape", found, "the rate of a copy engine must be positive", "use copy_byte_per_s=25e9, for example"
+            )
         if type(self.resident_bytes) is not int or not 0 <= self.resident_bytes <= MAX_BYTES:
             found = f"has the resident_bytes {shown(self.resident_bytes)}"
-            raise _refused("a tape", found, "sizes must be whole numbers of bytes, 0 or more", "resident_bytes=0")
+            raise _refused(
+                "a tape", found, "sizes must be whole numbers of bytes, 0 or more", "use resident_bytes=0, for example"
+            )
         for index, read in enumerate(self.inputs):
             if not all(type(one) is int and 0 <= one < index for one in read) or len(set(read)) != len(read):
-                why = "a layer can read only layers before it, and each only once"
+                why = "a layer can read only earlier layers, and each of them only once"
                 raise _refused(
                     self.layers[index].name, f"reads the layers {read}", why, f"use different numbers below {index}"
                 )
@@ -136,4 +149,4 @@ def as_tape(given: Tape | Mapping[str, object] | Sequence[TapeLayer]) -> Tape:
 
 
 def _refused(who: str, found: str, why: str, example: str) -> VirtualMemoryError:
-    return VirtualMemoryError(f"{who} {found}", why=why, next=f"for example, {example}")
+    return VirtualMemoryError(f"{who} {found}", why=why, next=example)

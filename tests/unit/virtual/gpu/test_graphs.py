@@ -187,7 +187,7 @@ MISUSES = {
     "pageable": "copy cannot be captured in a graph",
     "empty": "memory is requested while a graph is captured",
     "pinned": "memory is requested while a graph is captured",
-    "free": "memory is given back while a graph is captured",
+    "free": "memory is freed while a graph is captured",
     "default": "the default stream cannot be used while a graph is captured",
     "not forked": "stream 1 is not part of the capture",
     "outside": "stream 2 waits for an event from outside the capture",

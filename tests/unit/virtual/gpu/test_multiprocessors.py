@@ -136,7 +136,7 @@ MISUSES = {
         {"duration_s": MS, "blocks_per_sm": 2},
         "k was launched with 2 blocks per SM, but without blocks=",
     ),
-    "work": ({"flops": 1e9, "blocks": 1}, "k was launched with both blocks and an amount of work"),
+    "work": ({"flops": 1e9, "blocks": 1}, "k was launched with both blocks= and an amount of work"),
 }
 
 

@@ -181,7 +181,7 @@ def test_the_best_placement_is_the_best_of_all(seed: int) -> None:
         assert found.replay.peak_bytes <= budget
         assert () == found.replay.missing
         assert best_placement(tape, budget, offload=True).replay.makespan_s <= fitting
-    with pytest.raises(VirtualMemoryError, match=r"no placement keeps the step of a tape within"):
+    with pytest.raises(VirtualMemoryError, match=r"no placement of checkpoints keeps the step of a tape within"):
         best_placement(tape, peaks[0] - 1)
 
 
@@ -206,10 +206,10 @@ def test_offloading_beats_recomputing_where_copies_are_fast_enough() -> None:
         (lambda s: (run(s), s.drop(1), s.backward(2)), "cannot run backward"),
         (lambda s: (run(s), s.drop(2, keep_output=True), s.backward(2)), "its activations are not in memory"),
         (lambda s: (run(s), s.offload(2), s.backward(2)), "is on the host"),
-        (lambda s: (run(s), s.fetch(1)), "it is not on the host"),
+        (lambda s: (run(s), s.fetch(1)), "the layer is not on the host"),
         (lambda s: (run(s), s.offload(1), s.recompute(1)), "is recomputed while it is on the host"),
         (lambda s: (run(s), s.offload(1), s.offload(1)), "already on the host"),
-        (lambda s: (run(s), s.drop(1), s.drop(1)), "nothing that could be dropped is left in memory"),
+        (lambda s: (run(s), s.drop(1), s.drop(1)), "nothing of this layer that could be dropped is in memory"),
         (lambda s: (run(s), s.backward(2), s.backward(2)), "runs backward twice"),
         (lambda s: (run(s), s.backward(2), s.recompute(2)), "is recomputed too late"),
         (lambda s: s.forward(7, keep=True), "there is no layer 7"),

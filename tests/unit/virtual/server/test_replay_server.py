@@ -106,9 +106,9 @@ def test_decisions_that_no_server_recorded_are_told(tamper, said):
 def test_a_program_of_another_load_does_not_replay():
     server = VirtualServer(SLOW, [(0.0, 3, 2)]).run(admit_all)
 
-    with pytest.raises(ReplayDisagreement, match="replaying the operations before it gives 5"):
+    with pytest.raises(ReplayDisagreement, match="replaying the program up to this operation gives 5"):
         replay_server(server.program, SLOW, [(0.0, 4, 2)])
-    with pytest.raises(ReplayError, match="it is running and reads them"):
+    with pytest.raises(ReplayError, match="the request is running and reads them"):
         replay_server(server.program, SLOW, [(0.0, 3, 3)])
     with pytest.raises(ReplayError, match="a list of operations"):
         replay_server({"op": "step"}, SLOW, server.load)

@@ -153,7 +153,7 @@ def test_a_policy_sees_nothing_of_what_comes_and_no_length_of_an_answer():
         ([("preempt", 0)], "preempt request 0, which is waiting"),
         ([("admit", 0), ("admit", 0)], "admit request 0, which is running"),
         ([("admit", 0), ("admit", 1)], "cannot admit request 1: the batch is full"),
-        ([("admit", 0), ("free", 0)], "it is running and reads them"),
+        ([("admit", 0), ("free", 0)], "the request is running and reads them"),
         ([("step",)], "no request is running"),
         ([("wait", 0.0)], "wait until 0 s"),
         ([("wait", float("nan"))], "until_s is nan"),
@@ -242,7 +242,7 @@ def test_weights_that_fill_the_memory_leave_no_server():
 @pytest.mark.parametrize(
     ("load", "said"),
     [
-        ([(1.0, 1, 1), (0.5, 1, 1)], "in the order of their arrival"),
+        ([(1.0, 1, 1), (0.5, 1, 1)], "ordered by their time of arrival"),
         ([(0.0, 0, 1)], "1 to 1,000,000 tokens"),
         ([(float("nan"), 1, 1)], "a number of seconds"),
         ([5], "arrival_s, prompt_tokens, output_tokens"),

@@ -87,7 +87,7 @@ def test_an_access_outside_is_refused_before_it_happens() -> None:
 def test_an_undefined_lane_is_refused_where_it_is_stored() -> None:
     text = "at = tl.arange(0, 8)\nv = tl.load(x + at, mask=at < 5{})\ntl.store(y + at, v)"
     x, y = np.ones(5, np.float32), np.zeros(8, np.float32)
-    with pytest.raises(TileError, match="undefined value is stored in `y`"):
+    with pytest.raises(TileError, match="stores an undefined value in `y`"):
         run(text.format(""), {"x": x, "y": y})
     run(text.format(", other=7.0"), {"x": x, "y": y})
 

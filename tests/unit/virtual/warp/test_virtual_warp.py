@@ -322,7 +322,7 @@ def test_arrivals_are_drawn_and_the_same_for_one_seed():
         (lambda cuda, a: cuda.shared.array(cuda.threadIdx.x + 1), "but other threads declare"),
         (lambda cuda, a: cuda.shared.array(4, "float23"), "there is no dtype 'float23'"),
         (lambda cuda, a: cuda.syncwarp(1), "only a part of its warp"),
-        (lambda cuda, a: cuda.shfl_sync(0xFFFFFFFF, a[0], 32), "shuffles with 32"),
+        (lambda cuda, a: cuda.shfl_sync(0xFFFFFFFF, a[0], 32), "shuffles with lane 32"),
     ],
 )
 def test_what_a_kernel_may_not_do_is_told(kernel, said):
