@@ -35,7 +35,7 @@ def traced(model: Any, example: Any, keywords: Any, *, training: bool, dynamic: 
     """The operators of a model; EdlError where neither way can trace it."""
     if not callable(model):
         raise UsageError(
-            f"a {type(model).__name__} cannot be traced", why="it cannot be called", next="pass an nn.Module"
+            f"a {type(model).__name__} cannot be traced", why="a model must be callable", next="pass an nn.Module"
         )
     model = getattr(model, "_orig_mod", model)
     name = type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__name__", "function")

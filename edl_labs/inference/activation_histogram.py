@@ -25,7 +25,7 @@ class ActivationHistogram:
         if not isinstance(bins, int) or bins < 4 or bins % 4:
             raise UsageError(
                 f"a histogram cannot have {bins!r} bins",
-                why="the bins on both sides of 0 are merged in pairs",
+                why="on each side of 0, bins are merged in pairs, so each side needs an even number of bins",
                 next="use a multiple of four as the number of bins",
             )
         if not width > 0 or not 0 < decay <= 1:

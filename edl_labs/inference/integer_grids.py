@@ -155,7 +155,7 @@ def _check(method: str, bits: int, share: float) -> None:
     if not isinstance(bits, int) or not _BITS[0] <= bits <= _BITS[1]:
         raise UsageError(
             f"a grid cannot have {bits!r} bits",
-            why=f"{_BITS[0]} to {_BITS[1]} are supported",
+            why=f"{_BITS[0]} to {_BITS[1]} bits are supported",
             next="use bits=8, for example",
         )
     if not 0 < share <= 1:

@@ -120,7 +120,7 @@ def memory_plan(
     if optimizer not in OPTIMIZERS:
         raise UsageError(
             f"there is no optimizer {optimizer!r}",
-            why="its state and temporaries are part of the step",
+            why="the optimizer's state and temporaries are part of the step",
             next=f"choose one of {', '.join(OPTIMIZERS)}",
         )
     recorder, start, blocks = _recorded(model, inputs, optimizer, loss or _sum, autocast, device)

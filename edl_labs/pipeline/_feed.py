@@ -70,7 +70,7 @@ def feed(
     ):
         raise UsageError(
             f"cannot run feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
-            why="feed() needs either batch_size >= 1 or `batches`; workers >= 0, prefetch >= 1, and nice from 0 to 19",
+            why="feed() needs workers >= 0, prefetch >= 1, nice from 0 to 19, and either batch_size >= 1 or `batches`",
             next="call, for example, feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))

@@ -82,6 +82,6 @@ def refuse_full(folder: object, nbytes: int, *, where: str) -> None:
     if free < nbytes:
         raise DiskFull(
             f"there is not enough free space to write {where}",
-            why=f"it needs {nbytes:,} bytes, but only {free:,} are free",
+            why=f"this needs {nbytes:,} bytes, but only {free:,} are free",
             next="free some space or choose another folder; nothing was written",
         )

@@ -83,7 +83,7 @@ def _again(loader: Iterable[Any]) -> Callable[[], Iterable[Any]]:
     if iter(loader) is loader:
         raise UsageError(
             "an iterator can be used only once",
-            why="whose_fault runs the loader twice: alone, and in the loop",
+            why="whose_fault() runs the loader twice: alone, and in the loop",
             next="pass the loader itself, or a function that creates the iterator",
         )
     return lambda: loader

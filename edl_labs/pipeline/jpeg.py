@@ -108,7 +108,7 @@ class Decoder:
         if self.name not in SCALING:
             raise UsageError(
                 f"{self.name} has no scaled decoding here",
-                why=f"only {' and '.join(SCALING)} have it",
+                why=f"only {' and '.join(SCALING)} have scaled decoding",
                 next="choose one of these, or decode the full image and resize it",
             )
         check_jpeg(data, sample=sample)

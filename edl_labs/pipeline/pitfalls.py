@@ -221,9 +221,9 @@ def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> Share
     """
     if batch_bytes < 0 or workers < 0 or prefetch < 1:
         raise UsageError(
-            "sizes cannot be negative",
-            why="they describe the queue of a loader",
-            next="pass sizes in bytes and numbers of workers that are 0 or more",
+            "batch_bytes, workers or prefetch is out of range",
+            why="the arguments describe the queue of a loader",
+            next="pass 0 or more bytes per batch, 0 or more workers, and prefetch >= 1",
         )
     needed = batch_bytes * (workers * (prefetch + 1) + 1) if workers else 0
     usage = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None

@@ -200,7 +200,7 @@ class Efficiencies:
             if table not in known:
                 raise UsageError(
                     f"there is no efficiency {name!r}",
-                    why=f"there are {', '.join(sorted(known))}",
+                    why=f"the efficiencies are {', '.join(sorted(known))}",
                     next="use one of these names",
                 )
             if key:

@@ -212,8 +212,8 @@ def _with_batch(asked: _Asked, batch: int) -> Any:
     old = _batch(asked)
     if not isinstance(batch, int) or batch < 1 or old is None:
         raise UsageError(
-            f"the batch cannot become {batch!r}",
-            why="a batch is a whole number of at least 1, and must be the first dimension of the example's tensors",
+            f"the batch size cannot become {batch!r}",
+            why="it must be a whole number of at least 1, and the batch must be the first dimension of the tensors",
             next="pass such a number, or an example whose tensors have the batch as their first dimension",
         )
 

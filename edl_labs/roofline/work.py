@@ -267,7 +267,7 @@ def reduction(elements: int, *, outputs: int = 1, dtype: object = "fp32") -> Wor
     if outputs > elements:
         raise UsageError(
             f"{elements} values cannot be reduced to {outputs}",
-            why="a reduction must return fewer values than it reads",
+            why="a reduction cannot return more values than it reads",
             next="swap the two numbers",
         )
     return Work(0, elements, item_bytes(dtype) * (elements + outputs), dtype_name(dtype), "reduction")

@@ -52,7 +52,7 @@ class Recording:
                 return series.values
         raise EdlError(
             f"the recording {self.name} has no series {label!r}",
-            why=f"it has {', '.join(series.label for series in self.series)}",
+            why=f"its series are {', '.join(series.label for series in self.series)}",
             next="use one of these labels",
         )
 
@@ -103,7 +103,7 @@ def find(experiment: str, *, hardware_key: str | None = None) -> Recording:
     if not fitting:
         raise EdlError(
             f"there is no recording of {experiment!r}" + (f" on {hardware_key}" if hardware_key else ""),
-            why=f"there are {', '.join(f'{one.experiment} on {one.hardware_key}' for one in map(load, names()))}",
+            why=f"there are only {', '.join(f'{one.experiment} on {one.hardware_key}' for one in map(load, names()))}",
             next="use one of these, or run `python -m tools.gpu_experiments` on such a machine",
         )
     return min(fitting, key=lambda one: one.modelled)

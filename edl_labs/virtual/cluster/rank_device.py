@@ -288,8 +288,8 @@ class RankDevice:
         sizes = {len(one) for one in [*reads, into]}
         if len(sizes) > 1 or len({one.dtype for one in [*reads, into]}) > 1:
             raise VirtualClusterError(
-                f"cannot {op} {reads[-1]!r} and {into!r}: {len(reads[-1])} elements of {reads[-1].dtype}, "
-                f"{len(into)} of {into.dtype}",
+                f"cannot {op} {reads[-1]!r} and {into!r}: they have {len(reads[-1])} elements of {reads[-1].dtype} "
+                f"and {len(into)} elements of {into.dtype}",
                 why="both sides must have the same size and dtype",
                 next="slice both tensors to the same size",
             )

@@ -187,7 +187,7 @@ def own_event(gpu: StreamOwner, event: object, *, use: str) -> Event:
     if not isinstance(event, Event):
         raise VirtualGPUError(
             f"cannot {use} {_short(event)}",
-            why="it is not an event",
+            why=f"{_short(event)} is not an event",
             next="create one with gpu.Event(enable_timing=...)",
         )
     if event.gpu is not gpu:

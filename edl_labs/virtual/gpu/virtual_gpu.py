@@ -240,7 +240,7 @@ class VirtualGPU:
         if len(self.streams) >= MAX_STREAMS:
             raise VirtualGPUError(
                 f"a device has at most {MAX_STREAMS} streams here",
-                why="a device has few hardware queues, which further streams would share",
+                why="a device has few hardware queues, and additional streams would share them",
                 next="create a few streams and use them in turn",
             )
         rank = max(HIGHEST_PRIORITY, min(priority, 0))

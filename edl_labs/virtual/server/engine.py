@@ -142,7 +142,7 @@ class ServerEngine:
         if until_ps is not None and until_ps <= self.now:
             raise VirtualServerError(
                 f"cannot wait until {until_ps / PER_SECOND:.9g} s: it is already {self.now / PER_SECOND:.9g} s",
-                why="the policy only asked to wait until a time that has passed, so the device would wait forever",
+                why="the policy asked only to wait until a time that has passed, so the device would wait forever",
                 next="as soon as that time is reached, decide which requests run",
             )
         coming = self.requests[self._come].arrival_ps if self._come < len(self.requests) else None

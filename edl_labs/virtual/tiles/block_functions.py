@@ -201,7 +201,7 @@ def cat(t: Builder, input: Any, other: Any, can_reorder: Any = False, dim: Any =
     if a.type != b.type or a.type.pointer or type(dim) is not int or not -rank <= dim < rank:
         raise refuse(
             f"tl.cat cannot join {a.type} and {b.type}.",
-            why="it needs two blocks of the same type",
+            why="tl.cat needs two blocks of the same type",
             next="convert one of them, or use tl.join",
         )
     if can_reorder and rank != 1:

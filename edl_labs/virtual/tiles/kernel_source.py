@@ -114,7 +114,7 @@ def _tree(source: str) -> ast.Module:
     except (ValueError, RecursionError, MemoryError):
         raise refuse(
             "The source cannot be parsed.",
-            why="it is nested too deeply",
+            why="the source is nested too deeply",
             next="split it into parts, and give each part a name",
         ) from None
     return tree

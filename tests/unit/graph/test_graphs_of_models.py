@@ -113,7 +113,7 @@ def test_what_cannot_be_run_is_told():
         Graph.of(torch.nn.Linear(4, 4), torch.randn(2, 5))
 
     assert "torch.export" in str(told.value)
-    with pytest.raises(EdlError, match="cannot be called"):
+    with pytest.raises(EdlError, match="a model must be callable"):
         Graph.of(3)
 
 
