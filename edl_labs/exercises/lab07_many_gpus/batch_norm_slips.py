@@ -40,32 +40,42 @@ def of_outputs(case: Any, parts: Any, got: Any, right: tuple[Any, Any], same: fl
         (
             mean,
             kept,
-            "rows are normalised with the unbiased variance",
+            "your function normalises rows with the unbiased variance",
             "to normalise, divide by the count, not by count - 1",
         ),
-        (mean, weighted, "the variance between the ranks' means is left out", between),
-        (mean, spreads.mean(0), "the variance is the average of the ranks' variances", between),
-        (even, weighted, "mean and variance are averages of the ranks' values", heavy),
-        (even, spreads.mean(0), "mean and variance are averages of the ranks' values", heavy),
-        (even, weighted + far, "every rank's mean has the same weight", heavy),
+        (mean, weighted, "your variance leaves out the variance between the ranks' means", between),
+        (mean, spreads.mean(0), "your variance is the average of the ranks' variances", between),
+        (even, weighted, "your mean and variance are plain averages of the ranks' values", heavy),
+        (even, spreads.mean(0), "your mean and variance are plain averages of the ranks' values", heavy),
+        (even, weighted + far, "your function gives every rank's mean the same weight", heavy),
         (
             even,
             (spreads + (means - even) ** 2).mean(0),
-            "every rank has the same weight, however many rows it has",
+            "your function gives every rank the same weight, regardless of its number of rows",
             heavy,
         ),
-        (even, variance, "every rank's mean has the same weight", heavy),
-        (mean, (spreads + (means - mean) ** 2).mean(0), "every rank's variance has the same weight", heavy),
-        (0 * mean, variance, "the mean is not subtracted", "subtract the mean before you divide by the root"),
+        (even, variance, "your function gives every rank's mean the same weight", heavy),
+        (
+            mean,
+            (spreads + (means - mean) ** 2).mean(0),
+            "your function gives every rank's variance the same weight",
+            heavy,
+        ),
+        (
+            0 * mean,
+            variance,
+            "your function does not subtract the mean",
+            "subtract the mean before you divide by the root",
+        ),
     ]
     for middle, spread, what, then in rules:
         if _all_are(got, [(part - middle) / (spread + case["eps"]).sqrt() for part in parts], same):
             return what, then
     eps = case["eps"]
     for scale, what, then in (
-        (variance.sqrt(), "eps is left out", "add eps to the variance, under the root"),
-        (variance.sqrt() + eps, "eps is added outside the root", "add eps to the variance, under the root"),
-        (variance + eps, "rows are divided by the variance", "divide by the square root of the variance"),
+        (variance.sqrt(), "your function leaves out eps", "add eps to the variance, under the root"),
+        (variance.sqrt() + eps, "your function adds eps outside the root", "add eps to the variance, under the root"),
+        (variance + eps, "your function divides rows by the variance", "divide by the square root of the variance"),
     ):
         if _all_are(got, [(part - mean) / scale for part in parts], same):
             return what, then
@@ -84,26 +94,32 @@ def of_running(case: Any, parts: Any, before: Any, got: Any, right: Any, at: int
     ranks = len(parts)
     if are([old] * ranks):
         return (
-            "a running statistic is not updated",
+            "your function does not update a running statistic",
             "move both statistics towards the batch's, by a share of `momentum`",
         )
     if are([batch] * ranks):
-        return "a running statistic is replaced by the batch's value", "keep (1 - momentum) times the old value"
+        return (
+            "your function replaces a running statistic with the batch's value",
+            "keep (1 - momentum) times the old value",
+        )
     if are([share * old + (1 - share) * batch] * ranks):
-        return "momentum and 1 - momentum are swapped", "use momentum as the weight of the new value, as in torch"
+        return (
+            "your function swaps momentum and 1 - momentum",
+            "use momentum as the weight of the new value, as in torch",
+        )
     if at == 1 and are([(1 - share) * old + share * batch * (count - 1) / count] * ranks):
-        return "the running variance uses the biased variance", "divide by count - 1 for the running variance"
+        return "your running variance uses the biased variance", "divide by count - 1 for the running variance"
     own = [part.var(0, correction=min(1, len(part) - 1)) if at else part.mean(0) for part in parts]
     own += [part.var(0, correction=0) for part in parts] if at else []
     for start in range(0, len(own), ranks):
         if are([(1 - share) * old + share * one for one in own[start : start + ranks]]):
             return (
-                "running statistics cover only a rank's own rows",
+                "your running statistics cover only a rank's own rows",
                 "use all ranks' rows: the statistics must be the same on all ranks",
             )
     factors = [rows / (rows - 1) * (count - 1) / count if rows > 1 else 0.0 for rows in case["rows"]]
     if at == 1 and are([(1 - share) * old + share * batch * factor for factor in factors]):
-        return "the running variance is corrected with a rank's own count", "use the count of all rows"
+        return "your function corrects the running variance with a rank's own count", "use the count of all rows"
     return None
 
 
@@ -124,18 +140,22 @@ def of_gradients(case: Any, upstream: Any, got: Any, want: Any) -> Told | None:
     moves = "include the gradients through mean and variance: x changes both, and both change every row"
     own = [count / case["rows"][rank] for rank in mine]
     for shares, what, then in (
-        ((1, 0, 0), "the mean and the variance are treated as constants", moves),
-        ((1, 1, 0), "the variance is treated as a constant", moves),
-        ((1, 0, 1), "the mean is treated as a constant", moves),
+        ((1, 0, 0), "your backward pass treats the mean and the variance as constants", moves),
+        ((1, 1, 0), "your backward pass treats the variance as a constant", moves),
+        ((1, 0, 1), "your backward pass treats the mean as a constant", moves),
         (
             (1, -1, -1),
-            "the gradients through mean and variance have the wrong sign",
+            "your gradients through mean and variance have the wrong sign",
             "subtract these terms: a larger x raises the mean, which is subtracted",
         ),
-        ((1, count, count), "sums over all rows are used as means", "divide them by the number of rows on all ranks"),
+        (
+            (1, count, count),
+            "your backward pass uses sums over all rows as means",
+            "divide these sums by the number of rows on all ranks",
+        ),
         (
             (1, own, own),
-            "a rank divides by its own number of rows",
+            "in your backward pass, a rank divides by its own number of rows",
             "the sums cover all ranks: divide by the total number of rows",
         ),
     ):

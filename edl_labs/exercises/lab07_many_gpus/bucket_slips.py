@@ -13,17 +13,17 @@ Groups = list[list[int]]
 def in_common(cases: list[Any], groups: list[Groups], why: str) -> Wrong | None:
     """The sentence for the rule that gives all groups; None where none of these does."""
     if cap := _cap(cases, groups):
-        told = f"{why}; in every case a bucket is sent once it has about {byte_count(cap, digits=2)}"
+        told = f"{why}; in every case, your buckets are sent once they have about {byte_count(cap, digits=2)}"
         then = "your rule ignores both `link` and `backward_s`: what determines when each sum ends?"
-        return Wrong("the groups are filled to a fixed number of bytes", why=told, next=then)
+        return Wrong("your function fills each bucket to a fixed number of bytes", why=told, next=then)
     if count := _fixed_count(cases, groups):
-        told = f"{why}; in every case a bucket has {count} layers"
+        told = f"{why}; in every case, your buckets have {count} layers, except perhaps the last bucket"
         then = "your rule ignores both `link` and the layers: what determines when each sum ends?"
-        return Wrong("the groups have a fixed number of layers", why=told, next=then)
+        return Wrong("your function puts a fixed number of layers into each bucket", why=told, next=then)
     if all(_sent_when_free(case) == found for case, found in zip(cases, groups, strict=True)):
-        told = f"{why}; in every case a bucket ends with the first layer after which the link is free"
-        then = "waiting for one more layer may save the rounds of a whole sum: compare several ways to group the layers"
-        return Wrong("a bucket is sent as soon as the link is free", why=told, next=then)
+        told = f"{why}; in every case, your buckets end with the first layer after which the link is free"
+        then = "compare several ways to group the layers: waiting for one more layer may save all rounds of a sum"
+        return Wrong("your function ends a bucket as soon as the link is free", why=told, next=then)
     return None
 
 

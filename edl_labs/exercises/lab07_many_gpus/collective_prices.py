@@ -40,11 +40,20 @@ class PickCollective(Exercise):
         prices, chosen = want["seconds"], got["pick"]
         if chosen not in prices:
             then = f"return one of {', '.join(prices)}"
-            raise Wrong("no algorithm has that name", why=f"pick returned {str(chosen)[:40]!r}", next=then)
+            raise Wrong(
+                "your function picks a name that no algorithm has",
+                why=f"pick() returned {str(chosen)[:40]!r}",
+                next=then,
+            )
         if prices[chosen] > min(prices.values()) * (1 + 1e-6):
             best = min(prices, key=prices.get)
-            why = f"{chosen} takes {prices[chosen]:.7g} s, but {best} takes {prices[best]:.7g} s; your prices are right"
-            raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four algorithms")
+            took, least = (seconds(prices[name], digits=7) for name in (chosen, best))
+            why = f"{chosen} takes {took}, but {best} takes {least}; your prices are right"
+            raise Wrong(
+                "your function does not pick the cheapest algorithm",
+                why=why,
+                next="compare the seconds of all four algorithms",
+            )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all picks have in common, where the prices are right."""
@@ -56,13 +65,13 @@ class PickCollective(Exercise):
             return None
         if all(close(prices[pick], max(prices.values())) for pick, prices in pairs):
             then = "pick the cheapest of the four: min, not max"
-            why = "the prices are right, but in every case you pick the highest"
-            return Wrong("the most expensive algorithm is picked", why=why, next=then)
+            why = "your prices are right, but in every case you pick the algorithm with the highest price"
+            return Wrong("your function picks the most expensive algorithm", why=why, next=then)
         rounds = [{name: _both_levels(right["parts"], "rounds", name) for name in ALGORITHMS} for right in want]
         if all(close(one[pick], min(one.values())) for one, (pick, _) in zip(rounds, pairs, strict=True)):
-            why = "the prices are right, but in every case you pick the algorithm with the fewest rounds"
+            why = "your prices are right, but the algorithm with the fewest rounds is not always the fastest"
             then = "compare the prices: bytes take time as well"
-            return Wrong("the algorithm with the fewest rounds is not always the fastest", why=why, next=then)
+            return Wrong("your function always picks the algorithm with the fewest rounds", why=why, next=then)
         for never in ALGORITHMS:
             for where, others in (
                 ("", [True] * len(cases)),
@@ -107,7 +116,7 @@ def _never_picked(
     if not missed:
         return None
     why = f"{never} is the cheapest in {missed} of these {sum(without)} cases, but you pick the cheapest of the others"
-    return Wrong(f"{never} is never picked{where}", why=why, next="compare all names in ALGORITHMS")
+    return Wrong(f"your function never picks {never}{where}", why=why, next="compare all names in ALGORITHMS")
 
 
 def _copied(job: Any) -> Any:
@@ -137,13 +146,14 @@ def _price_symptom(case: Any, name: str, got: Any, want: Any) -> Wrong:
     alone = [one for one in off if close(costs_s[one[0]], price_s - right_s)]
     if alone or (off and close(sum(costs_s.values()), price_s - right_s)):
         return _part_symptom(case, name, *(alone or off)[0], totals)
-    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: got {price_s:.7g} s, expected {right_s:.7g} s"
+    found, due = (seconds(one, digits=7) for one in (price_s, right_s))
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: got {found}, expected {due}"
     if not off:
-        why = f"{why}, although each part on its own is right"
+        why = f"{why}; each part on its own is right"
         then = "add the parts up: rounds, transfers and additions run one after another"
-        return Wrong("the parts of a price are not added up", why=why, next=then)
+        return Wrong("your price is not the sum of its parts", why=why, next=then)
     then = "add up this algorithm's rounds by hand: α, bytes / rate and, in the first half, bytes / sum_byte_per_s"
-    return Wrong("a price is wrong", why=why, next=then)
+    return Wrong("your price is wrong", why=why, next=then)
 
 
 def _unit_s(case: Any, part: str) -> float:
@@ -173,24 +183,26 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
         return _added_symptom(why, found, right)
     totals = both[what]
     if name == "hierarchical" and where == "inside" and found < _NOTHING and close(*totals, atol=_NOTHING):
-        return Wrong("messages inside a node go over the slow links", why=why, next="which ranks share a node?")
+        return Wrong(
+            "your price sends messages inside a node over the slow links", why=why, next="which ranks share a node?"
+        )
     if name != "hierarchical" and case["nodes"] == 1 and not found and totals[0] > _NOTHING:
-        why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside the node"
+        why = f"{name} on 1 x {case['ranks_per_node']} ranks: your price includes nothing on the links inside the node"
         then = "use the links inside: with a single node, no message crosses to another node"
-        return Wrong("the messages of a single node are priced on the links between nodes", why=why, next=then)
+        return Wrong("your price uses the links between nodes for the messages of a single node", why=why, next=then)
     if name == "halving-doubling" and _is_of_the_power_above(case, *(both[one][0] for one in _MOVED)):
         why = f"{why}, as if there were {_power_above(case)} ranks"
-        then = "use the power of two below P as Q: ranks beyond Q send their data to a partner, and get the sum back"
-        return Wrong("the power of two is larger than the number of ranks", why=why, next=then)
+        then = "let Q be the power of two below P: ranks beyond Q send their data to a partner, and get the sum back"
+        return Wrong("your price uses a power of two that is larger than the number of ranks", why=why, next=then)
     if name != "hierarchical" and close(*totals, atol=_NOTHING):
         if (found < right) == (where == "inside"):
             then = "use the links inside: partners at a distance below ranks_per_node are on the same node"
-            return Wrong("rounds that stay in a node are priced on the links between nodes", why=why, next=then)
+            return Wrong("your price uses the links between nodes for rounds that stay in a node", why=why, next=then)
         then = "a round is as slow as its slowest message: how far away is a partner, and is it on the same node?"
-        return Wrong("rounds that cross nodes are priced on the wrong links", why=why, next=then)
+        return Wrong("your price uses the wrong links for rounds that cross nodes", why=why, next=then)
     if close(2 * totals[0], totals[1]):
         then = "add the second half: every rank must get the finished sums"
-        return Wrong("the second half is missing", why=why, next=then)
+        return Wrong("your price leaves out the second half of the all-reduce", why=why, next=then)
     return _SYMPTOMS[name](case, what, where, f"{why}; expected {due}", found, both)
 
 
@@ -213,30 +225,36 @@ def _is_of_the_power_above(case: Any, rounds: float, moved: float) -> bool:
 def _added_symptom(why: str, found: float, right: float) -> Wrong:
     if found < _NOTHING:
         return Wrong(
-            "the time for adding up is left out",
+            "your price leaves out the time for adding up",
             why=why,
             next="include the time for adding up what arrives in the first half",
         )
     if close(found, 2 * right):
         then = "price additions only in the first half: after that, finished sums replace the old values"
-        return Wrong("additions are priced in the second half too", why=why, next=then)
+        return Wrong("your price includes additions in the second half, too", why=why, next=then)
     then = "how many bytes arrive in each round of the first half?"
-    return Wrong("the wrong number of bytes is added up", why=why, next=then)
+    return Wrong("your price adds up the wrong number of bytes", why=why, next=then)
 
 
 def _of_ring(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     ranks = case["nodes"] * case["ranks_per_node"]
     if what == "rounds" and close(found, 2 * ranks):
         then = "end each half after P - 1 rounds: by then a chunk has visited all ranks"
-        return Wrong("each half of the ring has P rounds, not P - 1", why=why, next=then)
+        return Wrong("in your price, each half of the ring has P rounds instead of P - 1", why=why, next=then)
     if what == "rounds" and found <= 2:
-        return Wrong("the ring does not pay alpha in every round", why=why, next="how many rounds does a ring have?")
+        return Wrong(
+            "your price of the ring does not include alpha in every round",
+            why=why,
+            next="how many rounds does a ring have?",
+        )
     if what == "rounds":
         return Wrong(
-            "the ring's number of rounds is wrong", why=why, next="count P - 1 rounds in each of the two halves"
+            "your price of the ring includes the wrong number of rounds",
+            why=why,
+            next="count P - 1 rounds in each of the two halves",
         )
     then = "price one P-th of the message in each round"
-    return Wrong("the ring's number of bytes is wrong", why=why, next=then)
+    return Wrong("your price of the ring includes the wrong number of bytes", why=why, next=then)
 
 
 def _of_tree(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
@@ -244,12 +262,14 @@ def _of_tree(case: Any, what: str, where: str, why: str, found: float, both: Any
     whole = ranks.bit_length() - 1
     if what == "rounds" and ranks > 1 << whole and close(both["rounds"][0], 2 * whole):
         then = "round up log2 P: after r rounds a sum covers at most 2^r ranks"
-        return Wrong("log2 P is rounded down where P is not a power of two", why=f"{why}; P is {ranks}", next=then)
+        return Wrong(
+            "your price rounds log2 P down where P is not a power of two", why=f"{why}; P is {ranks}", next=then
+        )
     if what == "rounds" or close(found, 2 * int(found / 2 + 0.5)):
         then = "after r rounds a sum covers up to 2^r ranks: after how many rounds does it cover all of them?"
-        return Wrong("the tree's number of rounds is wrong", why=why, next=then)
+        return Wrong("your price of the tree includes the wrong number of rounds", why=why, next=then)
     then = "price the whole message in every round: a tree does not cut it into chunks"
-    return Wrong("the tree's number of bytes is wrong", why=why, next=then)
+    return Wrong("your price of the tree includes the wrong number of bytes", why=why, next=then)
 
 
 def _of_halving(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
@@ -259,23 +279,23 @@ def _of_halving(case: Any, what: str, where: str, why: str, found: float, both: 
         then = (
             "price two more rounds: these ranks first send all their data to a partner, and get the sum back at the end"
         )
-        return Wrong("the ranks beyond a power of two are forgotten", why=why, next=then)
+        return Wrong("your price leaves out the ranks beyond a power of two", why=why, next=then)
     if what == "rounds":
         then = "count the distances 1, 2, 4, ... below Q in each half; if P is not Q, add one round to each half"
-        return Wrong("halving-doubling's number of rounds is wrong", why=why, next=then)
+        return Wrong("your price of halving-doubling includes the wrong number of rounds", why=why, next=then)
     then = "price a half, a quarter, ... of the message; if P is not a power of two, add a round of the whole message"
     rounds, beyond = power.bit_length() - 1, 2 * (ranks > power)
     if any(close(both["bytes"][0], beyond + 2 * rounds * part) for part in (1, 0.5, 1 / power, 1 / ranks)):
-        return Wrong("messages are not halved from round to round", why=why, next=then)
-    return Wrong("halving-doubling's number of bytes is wrong", why=why, next=then)
+        return Wrong("your price does not halve the messages from round to round", why=why, next=then)
+    return Wrong("your price of halving-doubling includes the wrong number of bytes", why=why, next=then)
 
 
 def _of_hierarchical(case: Any, what: str, where: str, why: str, found: float, both: Any) -> Wrong:
     if where == "between" and what == "bytes" and both["bytes"][0] > both["bytes"][1]:
         then = "which share of its node's sums does each rank have after the first step?"
-        return Wrong("too many bytes are sent between nodes", why=why, next=then)
+        return Wrong("your price includes too many bytes between nodes", why=why, next=then)
     then = "price one ring inside the nodes and one between them"
-    return Wrong("hierarchical has a wrong cost inside nodes or between them", why=why, next=then)
+    return Wrong("your price of hierarchical is wrong inside nodes or between nodes", why=why, next=then)
 
 
 _SYMPTOMS = dict(zip(ALGORITHMS, (_of_ring, _of_tree, _of_halving, _of_hierarchical), strict=True))

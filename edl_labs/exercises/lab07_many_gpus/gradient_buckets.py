@@ -25,10 +25,10 @@ from edl_labs.virtual.errors import VirtualClusterError
 
 MOST_TIME = 1.03  # of the best groups', promised in the lab's text
 _ITEM_BYTES = 4  # of fp32, as gradients are summed
-_SLOWER = "other groups would be faster"
-_LARGE_LAST = "the last bucket is too large"
-_ONE = "a single bucket is complete only when no backward kernel is left to hide its sum"
-_MANY = "every layer pays for its own rounds"
+_SLOWER = "your groups are not the fastest"
+_LARGE_LAST = "your last bucket is too large"
+_ONE = "you use a single bucket, so no backward kernel is left to hide its sum"
+_MANY = "your code sums each layer on its own, so every layer pays for its own rounds"
 _GRADIENTS = 1  # the number of the tensor that holds them, after the batch
 
 
@@ -57,7 +57,7 @@ class ModelOnRank:
         if not wanted or wanted != list(range(wanted[0], wanted[-1] - 1, -1)):
             raise VirtualClusterError(
                 f"layers {str(list(numbers))[:60]} are not neighbours",
-                why="all gradients are in one buffer, the last layer's first, and a bucket is a contiguous part of it",
+                why="all gradients are in one buffer, the last layer's first: a bucket is a contiguous part of it",
                 next="put only neighbouring layers into a bucket",
             )
         size = self._layers[wanted[-1]]["gradient_bytes"] // _ITEM_BYTES
@@ -155,11 +155,11 @@ def _read_groups(case: Any, text: Any) -> list[list[int]]:
         groups, named = [], []
     if not all(type(number) is int for number in named):
         then = "return lists such as [[5, 4], [3], [2, 1, 0]]"
-        raise Wrong("the groups are not lists of layer numbers", why=f"got {str(text)[:80]}", next=then)
+        raise Wrong("your groups are not lists of layer numbers", why=f"got {str(text)[:80]}", next=then)
     if sorted(named) != list(range(len(case["layers"]))):
         why = f"your groups have {len(named)} numbers for {len(case['layers'])} layers: {str(text)[:80]}"
         then = "list each layer once, from the last to the first"
-        raise Wrong("not every layer is in exactly one group", why=why, next=then)
+        raise Wrong("your groups do not contain every layer exactly once", why=why, next=then)
     return groups
 
 
@@ -172,17 +172,19 @@ def _judge_kernels(case: Any, run: ClusterReplay) -> None:
         found = [entry["name"] for entry in kernels]
         if found.count("update") > 1 and [name for name in found if name != "update"] == names[:-1]:
             why = f"rank {rank} calls update() {found.count('update')} times"
-            then = "call it once, when all buckets have been summed"
-            raise Wrong("the weights are updated more than once in a step", why=why, next=then)
+            then = "call update() once, when all buckets have been summed"
+            raise Wrong("your step updates the weights more than once", why=why, next=then)
         if found != names:
             why = (
-                f"rank {rank} issues {', '.join(found[:4])}, …, {found[-1]}" if found else f"rank {rank} issues nothing"
+                f"rank {rank} issues the kernels {', '.join(found[:4])}, …, {found[-1]}"
+                if found
+                else f"rank {rank} issues nothing"
             )
             then = "call backward(i) once for every layer, from the last to the first, then update() once"
             what = (
-                "some kernels of the step are missing"
+                "your step leaves out some kernels"
                 if set(names) - set(found)
-                else "the kernels are not issued once each and in the right order"
+                else "your step does not issue each kernel once, in the right order"
             )
             raise Wrong(what, why=why, next=then)
         plain = [entry.get("duration_s") for entry in kernels] == lasts and {entry["stream"] for entry in kernels} == {
@@ -192,7 +194,7 @@ def _judge_kernels(case: Any, run: ClusterReplay) -> None:
             then = (
                 "use only backward(i), bucket(numbers) and update() of the model, all_reduce, and wait() of its handles"
             )
-            raise Wrong("run_step does more than issue the step", why=f"this happens on rank {rank}", next=then)
+            raise Wrong("your run_step() does more than issue the step", why=f"this happens on rank {rank}", next=then)
 
 
 def _judge_order(case: Any, run: ClusterReplay) -> None:
@@ -200,15 +202,15 @@ def _judge_order(case: Any, run: ClusterReplay) -> None:
     for race in run.races[:1]:
         if "update" in race.calls:
             then = "wait for every handle before update()"
-            raise Wrong("the update reads gradients that are still being summed", why=str(race), next=then)
+            raise Wrong("your update reads gradients that are still being summed", why=str(race), next=then)
         then = "call all_reduce only after backward(i) of the bucket's last layer"
-        raise Wrong("a bucket is sent before all of its gradients are ready", why=str(race), next=then)
+        raise Wrong("your step sends a bucket before all of its gradients are ready", why=str(race), next=then)
     for rank, program in enumerate(run.programs):
         ops = [(entry["op"], entry.get("name")) for entry in program]
         at = ops.index(("launch", "update"))
         if any(op == "all_reduce" for op, _ in ops[at:]):
             why = f"rank {rank} calls all_reduce after update()"
-            raise Wrong("weights are updated before gradients are summed", why=why, next="call update() last")
+            raise Wrong("your step updates weights before gradients are summed", why=why, next="call update() last")
 
 
 def _judge_sums(case: Any, run: ClusterReplay) -> None:
@@ -219,9 +221,11 @@ def _judge_sums(case: Any, run: ClusterReplay) -> None:
             continue
         why = f"on rank {ranks - 1}, this happens to elements {part.start} to {part.stop} of {part.terms[0].source}"
         if len(counts) == ranks:
-            raise Wrong("gradients are summed more than once", why=why, next="put each layer into only one bucket")
+            raise Wrong(
+                "your step sums some gradients more than once", why=why, next="put each layer into only one bucket"
+            )
         then = "what happens to the layers after the last full bucket?"
-        raise Wrong("gradients of some layers are never summed", why=why, next=then)
+        raise Wrong("your step never sums the gradients of some layers", why=why, next=then)
 
 
 def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s: float) -> Wrong:
@@ -230,31 +234,31 @@ def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s
     ops = [entry["op"] for entry in program]
     if not any("async" in entry for entry in program if entry["op"] == "all_reduce"):
         then = "call all_reduce with async_op=True, so that the stream continues, and wait() later"
-        return Wrong("the backward pass is blocked during each all-reduce", why=why, next=then)
+        return Wrong("your step blocks the backward pass during each all-reduce", why=why, next=then)
     first_wait = ops.index("wait_work") if "wait_work" in ops else len(ops)
     end = max(at for at, entry in enumerate(program) if entry.get("name") == "backward 0")
     if first_wait < end:
         then = "keep the returned handles in a list, and wait for them before update()"
-        return Wrong("the step waits for a bucket while there is still something to compute", why=why, next=then)
+        return Wrong("your step waits for a bucket's sum while there is still something to compute", why=why, next=then)
     if len(groups) == 1:
         then = (
             "what could be sent while the first layers' gradients are computed? If you search for groups: a sum "
-            "begins only after the backward pass of its last layer"
+            "begins only after the backward pass of the bucket's last layer"
         )
         return Wrong(_ONE, why=why, next=then)
     if 0 in groups[0] or (groups[0][0] != last and last not in groups[0]):
         then = "start with the last layer: its gradients are ready first"
-        return Wrong("the first bucket is the last one to be ready", why=why, next=then)
+        return Wrong("your first bucket is the last one to be ready", why=why, next=then)
     if _calls_late(program):
         then = "call all_reduce right after the last backward(i) of the bucket"
-        return Wrong("buckets are not sent as soon as they are ready", why=why, next=then)
+        return Wrong("your step does not send buckets as soon as they are ready", why=why, next=then)
     link = case["link"]
     rounds = 2 * (link["ranks"] - 1)
     if len(groups) == last + 1:
-        why += f"; each of the {len(groups)} sums costs at least {rounds} x {seconds(link['alpha_s'])}"
+        why += f"; each of the {len(groups)} sums costs at least {rounds} rounds of {seconds(link['alpha_s'])}"
         then = (
-            "put several small layers into one bucket. If you search for groups, a sum begins when the previous one "
-            "has ended, and takes the time of all its rounds: summing_s(link, bytes)"
+            "put several small layers into one bucket. If you search for groups: a sum begins when the previous sum "
+            "has ended, and takes summing_s(link, bytes), the time of all its rounds"
         )
         return Wrong(_MANY, why=why, next=then)
     compute_s = sum(layer["backward_s"] for layer in case["layers"]) + case["update_s"]

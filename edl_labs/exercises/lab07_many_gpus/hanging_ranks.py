@@ -28,10 +28,10 @@ class WhoHangs(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
             why = f"your function returned {str(got)[:60]}, which has {counted(len(got), 'value')}"
-            raise Wrong("expected an answer and a rank", why=why, next="return (answer, rank)")
+            raise Wrong("your function does not return an answer and a rank", why=why, next="return (answer, rank)")
         if got[0] not in ANSWERS:
             why = f"your function returned {str(got[0])[:30]!r}; the answers are {', '.join(ANSWERS)}"
-            raise Wrong("the result is not one of the six answers", why=why, next="return one of these strings")
+            raise Wrong("your first value is not one of the six answers", why=why, next="return one of these strings")
         if got[1] != want[1]:
             _judge_rank(case, got[1], want)
         if got[0] != want[0]:
@@ -42,9 +42,13 @@ class WhoHangs(Exercise):
                 then = (
                     "look at the ranks that are in both groups: one of them waits in a different call from the others"
                 )
-                raise Wrong("in a circle, the rank with a different order of calls is at fault", why=why, next=then)
-            then = "which rank does not wait itself, although others wait for it?"
-            raise Wrong("a different rank keeps the others waiting", why=why, next=then)
+                raise Wrong(
+                    "in a circle, your function does not name the rank with a different order of calls",
+                    why=why,
+                    next=then,
+                )
+            then = "which rank do others wait for, while it does not wait itself?"
+            raise Wrong("your function does not name the rank that keeps the others waiting", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """What all answers that are not right have in common."""
@@ -74,7 +78,7 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     """Wrong where the rank itself says what was overlooked."""
     if type(rank) is not int or not 0 <= rank < len(case["ranks"]):
         then = f"return a number from 0 to {len(case['ranks']) - 1}"
-        raise Wrong("the second value is not a rank", why=f"your function returned {str(rank)[:30]!r}", next=then)
+        raise Wrong("your second value is not a rank", why=f"your function returned {str(rank)[:30]!r}", next=then)
     awaited = {member for name in _waited_groups(case) for member in case["groups"][name]}
     if rank not in awaited:
         then = "return the rank's number, not its position in a group; a call waits only for members of its group"
@@ -83,40 +87,44 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
     waits = case["ranks"][rank]["doing"] == "waits"
     if waits and want[0] in ABSENT:
         why = f"rank {rank} waits in a call"
-        what = "the rank that you named is itself waiting; the others wait for a different one"
+        what = "the rank that you named is itself waiting; the other ranks wait for a different rank"
         raise Wrong(what, why=why, next="which rank is missing from its call?")
     calls = [case["ranks"][one]["calls"][-1] for one in (rank, want[1])]
     meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
     if waits and want[0] in MISMATCHES and not meets:
         why = f"rank {rank} waits in a call that the rank at fault does not take part in"
         raise Wrong(
-            "the call of the rank that you named matches every call that it meets",
+            "you named a rank whose call matches every call that it meets",
             why=why,
             next="compare only calls that meet",
         )
     if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
         then = "count how often each call occurs among those that meet"
-        raise Wrong("the odd one out is at fault, not the majority", why=why, next=then)
+        raise Wrong("your function blames a rank of the majority, but the odd one out is at fault", why=why, next=then)
 
 
 def _word_symptom(case: Any, got: str, want: str) -> Wrong:
     why = f"your function returned {got!r}"
     if want in MISMATCHES and got not in MISMATCHES:
         then = "look for mismatched calls first: they hang, even if other ranks have not arrived yet"
-        return Wrong("the answer misses calls that meet but do not match", why=why, next=then)
+        return Wrong("your answer misses calls that meet but do not match", why=why, next=then)
     if got in MISMATCHES and want not in MISMATCHES:
         then = "compare only calls that meet: those with the same group and the same number in that group"
-        return Wrong("in this case, calls that meet do not differ", why=why, next=then)
+        return Wrong(
+            "your answer names a mismatch, but in this case, calls that meet do not differ", why=why, next=then
+        )
     if got == "crossed groups" and len(set(_waited_groups(case))) == 1:
         why = f"{why}, but all waiting ranks wait in the same group"
         return Wrong(
-            "ranks can wait in a circle only across two groups",
+            "your answer names a circle, but ranks can wait in a circle only across two groups",
             why=why,
             next="which rank is missing from that group's call?",
         )
     if got == "crossed groups":
         then = "go from a waiting rank to a rank that it waits for, and so on: do you reach a rank that does not wait?"
-        return Wrong("ranks wait in two groups, but not in a circle", why=why, next=then)
+        return Wrong(
+            "your answer names a circle, but the ranks of these two groups do not wait in a circle", why=why, next=then
+        )
     what, then = WORDS[want]
     return Wrong(what, why=why, next=then)

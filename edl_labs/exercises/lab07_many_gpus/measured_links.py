@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.units import byte_count, seconds
+from edl_labs.units import byte_count, byte_rate, seconds, si
 
 _ALPHA_WITHIN, _RATE_WITHIN = 0.10, 0.05  # several times what 2 % of noise does to a fit, promised in the text
 
@@ -32,10 +32,16 @@ class FitALink(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         rate, right = got["byte_per_s"], want["byte_per_s"]
         if close(rate, 8 * right, rtol=_RATE_WITHIN):
-            raise Wrong("the rate is in bits per second", why=f"got {rate:.4g}", next="return bytes per second")
+            raise Wrong(
+                "your rate is in bits per second", why=f"your rate is {rate:.4g}", next="return bytes per second"
+            )
         if close(rate, want["alpha_s"], rtol=_ALPHA_WITHIN) and close(got["alpha_s"], right, rtol=_RATE_WITHIN):
             why = f"your function returned ({got['alpha_s']:.4g}, {rate:.4g}, ...)"
-            raise Wrong("alpha and the rate are swapped", why=why, next="return alpha_s, byte_per_s, half_bytes")
+            raise Wrong(
+                "your function returns alpha and the rate in the wrong order",
+                why=why,
+                next="return alpha_s, byte_per_s, half_bytes",
+            )
         if not close(rate, right, rtol=_RATE_WITHIN):
             raise _rate_symptom(case, rate, right)
         alpha_s = got["alpha_s"]
@@ -54,34 +60,34 @@ class FitALink(Exercise):
 
 
 def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
-    why = f"your rate is {rate:.4g} B/s"
+    why = f"your rate is {byte_rate(rate, digits=4)}"
     sizes, took_s = case["sizes"], case["took_s"]
     slope = _slope([math.log(size) for size in sizes], [math.log(took) for took in took_s])
     if any(close(rate, one) for one in (slope, 1 / slope, math.exp(slope))):
-        why = f"your rate, {rate:.4g}, follows from the slope of log time over log size, which has no unit"
+        why = f"your rate, {rate:.4g}, follows from the slope of log(time) over log(size), which has no unit"
         then = "fit a line to the times themselves: alpha + n / rate is a line in n, not in log n"
-        return Wrong("your line is fitted to logarithms", why=why, next=then)
+        return Wrong("you fit a line to logarithms instead of times", why=why, next=then)
     if rate and close(1 / rate, right, rtol=_RATE_WITHIN):
-        why = f"got {rate:.4g}"
+        why = f"your rate is {rate:.4g}"
         then = "return its inverse: the rate is one over the slope of time over size"
         return Wrong("your rate is in seconds per byte", why=why, next=then)
     if close(rate, sum(size / took for size, took in zip(sizes, took_s, strict=True)) / len(sizes)):
-        then = "use the slope of the large messages: a small message's time is nearly all alpha"
+        then = "use the slope of time over size of the large messages: a small message's time is nearly all alpha"
         return Wrong("your rate is the mean of all messages' rates", why=why, next=then)
     if close(rate, case["sizes"][-1] / case["took_s"][-1]):
         then = "the largest message's time still contains alpha: by how much do the times of two large messages differ?"
         return Wrong("your rate is the largest message's size over its time", why=why, next=then)
     then = "look at the large messages: the more bytes a message has, the more its time depends on the rate"
-    return Wrong("the rate is wrong", why=why, next=then)
+    return Wrong("your rate is wrong", why=why, next=then)
 
 
 def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
     if alpha_s == 0:
         then = "does an empty message really take no time, as with a line through the origin?"
-        return Wrong("your alpha is zero", why="got 0 s", next=then)
-    why = f"your alpha is {alpha_s:.4g} s; the smallest message takes {seconds(case['took_s'][0])}"
+        return Wrong("your alpha is zero", why="your function returned an alpha of 0 s", next=then)
+    why = f"your alpha is {si(alpha_s, 's', digits=4)}; the smallest message takes {seconds(case['took_s'][0])}"
     if close(alpha_s, 1e6 * case["took_s"][0], rtol=_ALPHA_WITHIN):
-        return Wrong("alpha is in microseconds", why=why, next="return seconds")
+        return Wrong("your alpha is in microseconds", why=why, next="return seconds")
     if close(alpha_s, sum(case["took_s"]) / len(case["took_s"])):
         then = "a large message's time is nearly all for its bytes: how long does a message with hardly any bytes take?"
         return Wrong("your alpha is the mean of all times", why=why, next=then)
@@ -89,7 +95,7 @@ def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
         then = "the noise is a percentage of each time: which messages dominate a plain least-squares fit?"
         return Wrong("small messages hardly influence your fit", why=why, next=then)
     then = "alpha is the part of the time that does not depend on the bytes: how long do the smallest messages take?"
-    return Wrong("alpha is wrong", why=why, next=then)
+    return Wrong("your alpha is wrong", why=why, next=then)
 
 
 def _plain_alpha_s(sizes: list[float], took_s: list[float]) -> float:
@@ -106,17 +112,18 @@ def _slope(across: list[float], up: list[float]) -> float:
 
 def _half_symptom(case: Any, half: float, alpha_s: float, rate: float) -> Wrong:
     why, then = (
-        f"your `half_bytes` is {half:.4g} B, for an alpha of {seconds(alpha_s)} and a rate of {rate:.4g} B/s",
-        "at a size of alpha x rate, the bytes take as long as alpha",
+        f"your `half_bytes` is {byte_count(half, digits=4)}, for an alpha of {seconds(alpha_s)} and a rate of "
+        f"{byte_rate(rate, digits=4)}",
+        "look at a size of alpha x rate: there, the bytes take as long as alpha",
     )
     if close(half, alpha_s * rate / 2, rtol=1e-3):
-        why += "; at alpha x rate / 2 a message gets only a third of the rate"
+        why += "; a message of alpha x rate / 2 bytes gets only a third of the rate"
     if close(half, max(case["sizes"]) / 2):
         return Wrong("your `half_bytes` is half of the largest size", why=why, next=then)
     if half in case["sizes"]:
         what = "your `half_bytes` is a size from the table, but half of the rate is reached between two rows"
         return Wrong(what, why=why, next=f"compute it from your fit: {then}")
-    return Wrong("half of the rate is reached at a different size", why=why, next=then)
+    return Wrong("your `half_bytes` is not the size at which half of the rate is reached", why=why, next=then)
 
 
 def _judge_bus(case: Any, bus: float, right: float) -> None:
@@ -124,19 +131,19 @@ def _judge_bus(case: Any, bus: float, right: float) -> None:
         return
     plain = case["sizes"][-1] / case["took_s"][-1]
     took = f"{byte_count(case['sizes'][-1])} in {seconds(case['took_s'][-1])} on {case['ranks']} ranks"
-    why = f"bus_rate() returned {bus:.4g} B/s for {took}"
+    why = f"bus_rate() returned {byte_rate(bus, digits=4)} for {took}"
     if close(bus, plain):
         then = "in an all-reduce each rank sends more bytes than its buffer has: how many?"
         raise Wrong("your rate is that of the algorithm, not of the bus", why=why, next=then)
     if close(bus, right / 2):
         then = "count both halves: adding up the chunks, and passing on the sums"
-        raise Wrong("only one half of the all-reduce is counted", why=why, next=then)
+        raise Wrong("your rate counts only one half of the all-reduce", why=why, next=then)
     ranks = case["ranks"]
     if close(bus, ranks * right):
         then = "count one link: it carries 2(P - 1)/P of the size"
         raise Wrong("your rate counts the bytes of all links together", why=why, next=then)
     if close(bus, plain * ranks / (2 * (ranks - 1))):
         then = "multiply by 2(P - 1)/P: a link carries more bytes than the buffer has"
-        raise Wrong("the size is divided by 2(P - 1)/P", why=why, next=then)
+        raise Wrong("your function divides the size by 2(P - 1)/P", why=why, next=then)
     then = "count 2(P - 1) chunks, each 1/P of the size"
-    raise Wrong("the number of bytes on the bus is wrong", why=why, next=then)
+    raise Wrong("your rate counts the wrong number of bytes on the bus", why=why, next=then)

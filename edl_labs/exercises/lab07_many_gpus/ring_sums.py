@@ -74,7 +74,7 @@ class Ring(Exercise):
             then = (
                 "compute where each of the P chunks starts and ends, and skip the empty ones when you send and receive"
             )
-            return Wrong("there are fewer chunks than ranks", why=why, next=then)
+            return Wrong("your code fails when the elements are divided among the ranks", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -102,13 +102,15 @@ def _judge_waiting(run: ClusterReplay) -> None:
         return
     if all(wait.call.startswith("send") for wait in run.hang.waits):
         then = "start the send with isend, receive, and wait for the send afterwards"
-        raise Wrong("every rank waits until its send is received", why=run.hang.what, next=then)
+        raise Wrong("in your code, every rank waits until its send is received", why=run.hang.what, next=then)
     if all(wait.call.startswith(("recv", "irecv")) for wait in run.hang.waits):
-        raise Wrong("all ranks that wait are waiting to receive", why=run.hang.what, next="send before you receive")
+        raise Wrong(
+            "in your code, all waiting ranks wait to receive", why=run.hang.what, next="send before you receive"
+        )
     if run.hang.kind == "mismatch":
         then = "both sides must split the buffer in the same way: which chunk is sent in this round?"
-        raise Wrong("a send does not match what the other side receives", why=run.hang.what, next=then)
-    raise Wrong("the ranks do not finish", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)
+        raise Wrong("in your code, a send does not match what the other side receives", why=run.hang.what, next=then)
+    raise Wrong("your ranks do not finish", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)
 
 
 def _judge_races(run: ClusterReplay) -> None:
@@ -117,14 +119,14 @@ def _judge_races(run: ClusterReplay) -> None:
     race = run.races[0]
     if race.kind.startswith("read"):
         then = "wait for the send's handle before you change the chunk"
-        raise Wrong("a chunk is changed while it is still being sent", why=str(race), next=then)
+        raise Wrong("your code changes a chunk while it is still being sent", why=str(race), next=then)
     if race.kind == "write, then read":
         then = "call wait() on irecv's handle before you use the data"
-        raise Wrong("a chunk is used before it has arrived", why=str(race), next=then)
+        raise Wrong("your code uses a chunk before it has arrived", why=str(race), next=then)
     raise Wrong(
-        "two operations write to the same place at once",
+        "two of your operations write to the same place at the same time",
         why=str(race),
-        next="wait for the first before you start the second",
+        next="wait for the first operation before you start the second one",
     )
 
 
@@ -137,8 +139,8 @@ def _judge_open_work(case: Any, run: ClusterReplay, machine: ClusterMachine) -> 
         return
     race, then = races[0], "wait for the handle of every isend and irecv, in the second half too"
     if race.kind.startswith("read"):
-        raise Wrong("a send is still unfinished when all_reduce returns", why=str(race), next=then)
-    raise Wrong("a receive is still unfinished when all_reduce returns", why=str(race), next=then)
+        raise Wrong("in your code, a send is still unfinished when all_reduce() returns", why=str(race), next=then)
+    raise Wrong("in your code, a receive is still unfinished when all_reduce() returns", why=str(race), next=then)
 
 
 def _judge_sums(case: Any, run: ClusterReplay) -> None:
@@ -159,42 +161,48 @@ def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) ->
     place, _, terms = str(part)[:150].partition(" ")
     why = f"at the end, buffer{place} on rank {rank} is the sum of: {terms}"
     if any(term.rank < 0 for term in part.terms):
-        return Wrong("the sum contains elements that were never written", why=why, next="receive before you add")
+        return Wrong("your sum contains elements that were never written", why=why, next="receive before you add")
     if any(term.offset for term in part.terms):
-        return Wrong("elements are added at the wrong positions", why=why, next="which chunk arrives in this round?")
+        return Wrong(
+            "your code adds elements at the wrong positions", why=why, next="which chunk arrives in this round?"
+        )
     counts = set(found.values())
     if len(found) == ranks and counts == {1 / ranks}:
-        return Wrong("the result is the mean, not the sum", why=why, next="leave the division to the caller")
+        return Wrong("your result is the mean, not the sum", why=why, next="leave the division to the caller")
     if max(counts, default=1.0) > 1:
         then = "add only in the first P - 1 rounds; after that, a finished chunk replaces the old values"
-        return Wrong("some ranks' elements are in the sum more than once", why=why, next=then)
+        return Wrong("your sum contains some ranks' elements more than once", why=why, next=then)
     rest = ranks * (case["numel"] // ranks)
     if rest and all(
         _is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(rank, 0) if one.stop <= rest
     ):
         then = "let chunks differ in length by one element: P does not divide every length"
-        return Wrong("elements at the end of the buffer are left out", why=why, next=then)
+        return Wrong("your code leaves out elements at the end of the buffer", why=why, next=then)
     whole = [any(_is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(at, 0)) for at in range(ranks)]
     if all(len(one.terms) == 1 and set(one.ranks) == {at} for at in range(ranks) for one in run.contents(at, 0)):
         then = "replace these elements with the sum, in place"
-        return Wrong("the buffer still contains only the rank's own elements", why=why, next=then)
+        return Wrong("your code leaves only the rank's own elements in the buffer", why=why, next=then)
     if all(whole):
         then = "pass on the finished chunks in P - 1 more rounds"
-        return Wrong("each rank has finished only a part of the sums", why=why, next=then)
+        return Wrong("in your code, each rank finishes only a part of the sums", why=why, next=then)
     if not any(whole):
         added = sum(part[2] - part[1] for entry in _of(run, "add") for part in entry["writes"])
         if not added:
             then = "receive into separate memory, then add it to the rank's own part with dist.add"
-            return Wrong("received data overwrites the rank's own part", why=f"{why}; nothing is added", next=then)
+            return Wrong(
+                "in your code, received data overwrites the rank's own part", why=f"{why}; nothing is added", next=then
+            )
         if added >= (ranks - 1) * case["numel"]:
             why = f"{why}; in all, {added} elements were added, which is enough for every sum"
             then = "begin the second half with the chunk that this rank has finished: to which one did it add last?"
-            return Wrong("finished sums are overwritten with unfinished ones", why=why, next=then)
+            return Wrong("your code overwrites finished sums with unfinished ones", why=why, next=then)
         return Wrong(
-            "no chunk has visited every rank", why=why, next="how many ranks does a chunk still have to visit?"
+            "in your code, no chunk visits every rank", why=why, next="how many ranks does a chunk still have to visit?"
         )
     return Wrong(
-        "some ranks have the sum, but others do not", why=why, next="which rank passes the sum on to the others?"
+        "in your code, some ranks get the sum, but others do not",
+        why=why,
+        next="which rank passes the sum on to the others?",
     )
 
 
@@ -214,24 +222,28 @@ def _judge_links(case: Any, run: ClusterReplay) -> None:
     if largest <= chunk and len(parts) > 2 * (ranks - 1) * ranks and sent[0] == sent[-1]:
         why = f"a rank sends {len(parts) // ranks} chunks; in a ring it sends 2(P - 1) = {2 * (ranks - 1)}"
         then = "count the rounds of each half: P - 1 to add up, and P - 1 to pass on the finished chunks"
-        raise Wrong("there are more rounds than a ring has", why=why, next=then)
-    ring = f"in a ring it sends {byte_count(most)}"
+        raise Wrong("your code has more rounds than a ring", why=why, next=then)
+    ring = f"in a ring, every rank sends {byte_count(most)}"
     why = f"a rank sends {byte_count(sent[-1])} for a buffer of {byte_count(whole)}; {ring}"
     if sent[0] < sent[-1] and sent[-1] >= (ranks - 1) * whole > 2 * whole:
         then = "let every rank add up one chunk, as in a ring: then all links are busy all the time"
-        raise Wrong("one rank does the work of all ranks", why=f"{why}, as does every other rank", next=then)
+        raise Wrong("in your code, one rank does the work of all ranks", why=why, next=then)
     all_sends_s = sum(sent) / case["byte_per_s"]
     if sent[0] < sent[-1] and run.makespan_s < 0.9 * all_sends_s:
         why = f"{why}; the rank that sends the least sends {byte_count(sent[0])}"
         then = "let every rank send one chunk in every round"
-        raise Wrong("some ranks send more bytes than in a ring", why=why, next=then)
+        raise Wrong("in your code, some ranks send more bytes than in a ring", why=why, next=then)
     if sent[0] < sent[-1]:
         then = "cut the buffer into chunks, and let every rank begin with a different chunk"
-        raise Wrong("the buffer goes from rank to rank, one link at a time", why=why, next=then)
+        raise Wrong("your code passes the buffer from rank to rank, one link at a time", why=why, next=then)
     if largest > chunk:
         then = "send one P-th of the buffer per round, 2(P - 1) times"
-        raise Wrong("more than one chunk is sent in a round", why=why, next=then)
-    raise Wrong("a rank sends more bytes than in a ring", why=why, next="send one P-th of the buffer, 2(P - 1) times")
+        raise Wrong("your code sends more than one chunk in a round", why=why, next=then)
+    raise Wrong(
+        "in your code, a rank sends more bytes than in a ring",
+        why=why,
+        next="send one P-th of the buffer, 2(P - 1) times",
+    )
 
 
 def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
@@ -240,6 +252,10 @@ def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
     rounds = 2 * (case["ranks"] - 1)
     if max(sends.values(), default=0) > rounds:
         why += f"; a rank sends {max(sends.values())} messages, each of which costs {seconds(case['alpha_s'])}"
-        return Wrong("there are more messages than rounds", why=why, next="send one message per round, 2(P - 1) in all")
-    then = "let every rank send and receive at once: isend, recv, then wait"
-    return Wrong("links are idle for part of the time", why=why, next=then)
+        return Wrong(
+            "your code sends more messages than there are rounds",
+            why=why,
+            next="send one message per round, 2(P - 1) in all",
+        )
+    then = "let every rank send and receive at the same time: isend(), recv(), then wait()"
+    return Wrong("your code leaves links idle for part of the time", why=why, next=then)

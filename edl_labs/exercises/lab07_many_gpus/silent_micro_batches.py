@@ -94,7 +94,9 @@ class NoSync(Exercise):
         if len({json.dumps([one[:2] for one in log]) for log in logs}) > 1 or len(logs) != len(case["tokens"]):
             then = "make the same calls on every rank: do not let an `if` depend on the number of tokens"
             raise Wrong(
-                "the ranks make different calls", why="with different calls, a rank would wait forever", next=then
+                "your loop makes different calls on different ranks",
+                why="with different calls, a rank would wait forever",
+                next=then,
             )
         _judge_calls(logs[0], count, window)
         done = 0
@@ -131,20 +133,20 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
     for kind in ("forward", "backward"):
         numbers = [one[1] for one in log if one[0] == kind]
         if numbers != list(range(count)):
-            why = f"the {kind} pass runs for micro-batches {str(numbers)[:60]}, out of {count}"
-            then = "run each one forward and backward once, in order"
-            raise Wrong("the micro-batches are not used once each and in order", why=why, next=then)
+            why = f"the {kind} pass runs for the micro-batches {str(numbers)[:60]}, but there are {count}"
+            then = "run each micro-batch forward and backward once, in order"
+            raise Wrong("your loop does not use each micro-batch once, in order", why=why, next=then)
     steps = sum(one[0] == "step" for one in log)
     if steps != -(-count // window):
         why = f"your loop takes {counted(steps, 'step')} for {count} micro-batches in windows of {window}"
         if not steps:
             then = "call ddp.step() after each window's last backward()"
-            raise Wrong("the weights are never updated", why=why, next=then)
+            raise Wrong("your loop never updates the weights", why=why, next=then)
         if steps > -(-count // window):
             then = "call ddp.step() once per window, after the backward pass of its last micro-batch"
-            raise Wrong("there are more steps than windows", why=why, next=then)
+            raise Wrong("your loop takes more steps than there are windows", why=why, next=then)
         then = "treat the micro-batches that are left over at the end as a window too"
-        raise Wrong("some windows have no step", why=why, next=then)
+        raise Wrong("your loop takes no step for some windows", why=why, next=then)
     sent = _sent(log)
     why = f"your loop makes {counted(len(sent), 'all-reduce')} in {counted(steps, 'step')}"
     ends = [min(at + window, count) - 1 for at in range(0, count, window)]
@@ -158,17 +160,19 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
         then = (
             "run the forward pass inside no_sync() as well: DDP decides in the forward pass whether to send gradients"
         )
-        raise Wrong("a micro-batch runs only its backward pass inside no_sync()", why=why, next=then)
+        raise Wrong("your loop runs only the backward pass of a micro-batch inside no_sync()", why=why, next=then)
     if len(sent) > steps:
-        then = "send only once before each step: no other rank needs the gradients earlier"
-        raise Wrong("micro-batches send gradients needlessly", why=why, next=then)
+        then = "send gradients only once per step, right before it: no other rank needs them earlier"
+        raise Wrong("your loop sends gradients more often than necessary", why=why, next=then)
     if sent == ends[:-1] and count % window:
         why = f"{why}; nothing is sent in the last window, which has {counted(count % window, 'micro-batch')}"
-        then = "run the last micro-batch of the shorter last window outside no_sync() too"
-        raise Wrong("the last step uses gradients that were not summed over the ranks", why=why, next=then)
+        then = "run the last micro-batch of the last window outside no_sync() as well, even if this window is shorter"
+        raise Wrong(
+            "in your loop, the last step uses gradients that were not summed over the ranks", why=why, next=then
+        )
     then = "run the last micro-batch of each window outside no_sync()"
     why = f"{why}; the ranks' weights drift apart"
-    raise Wrong("a step uses gradients that were not all summed over the ranks", why=why, next=then)
+    raise Wrong("in your loop, a step uses gradients that were not all summed over the ranks", why=why, next=then)
 
 
 def _sent(log: Any) -> list[int]:
@@ -197,9 +201,9 @@ def _steps(logs: list[Any]) -> Iterator[dict[tuple[int, int], float]]:
 def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> None:
     tokens, ranks = case["tokens"], range(len(case["tokens"]))
     if any(number not in part for _, number in found):
-        why = f"the step of micro-batches {list(part)} also contains gradients of others"
+        why = f"the step of micro-batches {list(part)} also contains gradients of other micro-batches"
         then = "call ddp.zero_grad() before each window"
-        raise Wrong("a step still contains gradients of another window", why=why, next=then)
+        raise Wrong("in your loop, a step still contains gradients of another window", why=why, next=then)
     total = sum(tokens[rank][number] for rank in ranks for number in part)
     shares = [found.get((rank, number), 0.0) * total for rank in ranks for number in part]
     if all(close(share, 1.0) for share in shares):
@@ -208,24 +212,26 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
     why = f"in the step of micro-batches {list(part)}, a token weighs {span} times what it should"
     if all(close(share, 1 / len(tokens)) for share in shares):
         then = "DDP's all-reduce gives the mean over ranks, but you need the sum: multiply the loss by ddp.world_size"
-        raise Wrong("DDP's division by the number of ranks is not undone", why=why, next=then)
+        raise Wrong("your loss does not undo DDP's division by the number of ranks", why=why, next=then)
     if all(close(share, 1 / len(tokens) ** 2) for share in shares):
         then = "multiply the loss by world_size instead of dividing by it: DDP already divides once"
-        raise Wrong("gradients are divided by the wrong number", why=why, next=then)
+        raise Wrong("your loop divides gradients by the wrong number", why=why, next=then)
     if _is_last_alone(found, part):
         then = "call zero_grad() once per window, before its first micro-batch"
-        why = f"{why}; only its last micro-batch counts"
-        raise Wrong("gradients are cleared within the window", why=why, next=then)
+        why = f"{why}; only the window's last micro-batch counts"
+        raise Wrong("your loop clears gradients within a window", why=why, next=then)
     if close(min(shares), max(shares)):
         why = f"{why}: the divisor is {total / shares[0]:.6g}, but the window has {total} tokens on all ranks"
         then = "divide by the number of tokens that the window has on all ranks"
-        raise Wrong("gradients are divided by the wrong number", why=why, next=then)
+        raise Wrong("your loop divides gradients by the wrong number", why=why, next=then)
     rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
     if all(close(min(row), max(row)) for row in rows):
         then = "divide by the number of tokens on all ranks, `tokens_everywhere`"
-        raise Wrong("each rank divides by its own number of tokens", why=why, next=then)
+        raise Wrong("in your loop, each rank divides by its own number of tokens", why=why, next=then)
     raise Wrong(
-        "tokens of the same window have different weights", why=why, next="use one divisor for the whole window"
+        "your loop gives tokens of the same window different weights",
+        why=why,
+        next="use one divisor for the whole window",
     )
 
 

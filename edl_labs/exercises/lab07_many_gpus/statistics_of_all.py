@@ -52,14 +52,14 @@ class SyncBatchNorm(Exercise):
             then = (
                 "ranks have unequal numbers of rows: send a few numbers per channel, such as count, mean and variance"
             )
-            raise Wrong("the ranks send tensors of different shapes", why=got["stuck"], next=then)
+            raise Wrong("your ranks send tensors of different shapes", why=got["stuck"], next=then)
         if got["stuck"]:
             then = "let all ranks make the same calls, in the same order"
-            raise Wrong("the ranks' collective calls do not all finish", why=got["stuck"], next=then)
+            raise Wrong("your ranks' collective calls do not all finish", why=got["stuck"], next=then)
         if short := [dtype for dtype in got["dtypes"] if dtype != "float64"]:
             why = f"comm was given a {short[0]} tensor, but x is float64"
             then = "create tensors with dtype=x.dtype: torch.zeros and torch.tensor make float32 by default"
-            raise Wrong("the ranks send tensors of lower precision than x", why=why, next=then)
+            raise Wrong("your ranks send tensors of lower precision than x", why=why, next=then)
         _judge_outputs(case, got, want)
         _judge_sums(got)
         _judge_calls("forward", got)
@@ -109,14 +109,14 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
                 f"rank {rank} has {case['rows'][rank]} rows, but your function returned {len(mine) // case['channels']}"
             )
             raise Wrong(
-                "a rank has the wrong number of output rows",
+                "your function returns the wrong number of rows on a rank",
                 why=why,
                 next="return only the rank's own rows, normalised",
             )
         if odd := unreadable(mine, len(right)):
             then = "does any rank have a single row? A single row has no unbiased variance: var(0) divides by zero"
             why = f"rank {rank}'s output (rows: {case['rows'][rank]}) {odd}"
-            raise Wrong("an output is not a finite number", why=why, next=then)
+            raise Wrong("your output contains a value that is not finite", why=why, next=then)
     off = [distance(mine, right) for mine, right in zip(got["outputs"], want["outputs"], strict=True)]
     if max(off) <= _SAME:
         return
@@ -124,21 +124,27 @@ def _judge_outputs(case: Any, got: Any, want: Any) -> None:
     why = f"rank {rank}'s output has a relative error of {off[rank]:.2g}"
     if not any(got["forward"]):
         then = "get the batch's mean and variance with one call of comm: the batch's rows are spread over all ranks"
-        raise Wrong("each rank normalises with only its own rows", why=f"{why}, and comm is never called", next=then)
+        raise Wrong(
+            "in your code, each rank normalises with only its own rows",
+            why=f"{why}, and comm is never called",
+            next=then,
+        )
     parts, before, _ = drawn_rows(case)
     told = slips.of_outputs(case, parts, got["outputs"], slips.fresh(case, before, want["running"][0]), _SAME)
     if told:
         raise Wrong(told[0], why=why, next=told[1])
     if case["centre"] > 100 * case["spread"]:
-        then = (
-            "squares of such values differ only in their last digits: add up squares of deviations from a mean instead"
+        then = "add up squares of deviations from a mean: squares of such large values differ only in their last digits"
+        raise Wrong(
+            "your function loses too many digits to rounding",
+            why=f"{why}; the values are near {case['centre']:g}",
+            next=then,
         )
-        raise Wrong("rounding costs too many digits", why=f"{why}; the values are near {case['centre']:g}", next=then)
     then = (
         "compare your mean and variance with those of torch.cat(all rows). If you shift values before you sum them, "
         "shift them by the same number on all ranks"
     )
-    raise Wrong("rows are normalised with the wrong mean or variance", why=why, next=then)
+    raise Wrong("your function normalises rows with the wrong mean or variance", why=why, next=then)
 
 
 def _sums(comm: Any) -> int:
@@ -150,19 +156,19 @@ def _judge_sums(got: Any) -> None:
     if max(got["sums_forward"]) > 1:
         why = f"the outputs are right, but a rank's forward pass calls all_reduce {max(got['sums_forward'])} times"
         then = (
-            "you do not need the overall mean first: send each rank's count, mean and variance as one tensor, and "
-            "convert the variances around the ranks' own means afterwards"
+            "send each rank's count, mean and variance as one tensor: you do not need the overall mean first, "
+            "since you can correct the ranks' variances afterwards"
         )
-        raise Wrong("all_reduce is called several times where one collective is enough", why=why, next=then)
+        raise Wrong("your function calls all_reduce several times where one collective is enough", why=why, next=then)
 
 
 def _judge_calls(phase: str, got: Any) -> None:
     most = max(got[phase])
     if most > 1:
         right = "the outputs are right" if phase == "forward" else "all results are right"
-        why = f"{right}, but a rank's {phase} pass calls comm {most} times"
+        why = f"{right}, but a rank's {phase} pass makes {most} calls of comm"
         then = "put everything that you send into one tensor, with torch.stack"
-        raise Wrong(f"the {phase} pass uses more than one collective", why=why, next=then)
+        raise Wrong(f"your {phase} pass uses more than one collective", why=why, next=then)
 
 
 def _judge_running(case: Any, got: Any, want: Any) -> None:
@@ -172,19 +178,19 @@ def _judge_running(case: Any, got: Any, want: Any) -> None:
         if len(pair) != 2:
             why = f"rank {rank} returned {len(pair)} tensors"
             then = "return (mean, variance), each with one value per channel"
-            raise Wrong("the running statistics are not a pair", why=why, next=then)
+            raise Wrong("your running statistics are not a pair", why=why, next=then)
         for at, (mine, true) in enumerate(zip(pair, right, strict=True)):
             off = distance(mine, true)
             if off <= _SAME:
                 continue
             if odd := unreadable(mine, len(true)):
                 then = "return one finite value per channel, in both running statistics"
-                what = f"the {_WORDS[at]} does not have one finite value per channel"
+                what = f"your {_WORDS[at]} does not have one finite value per channel"
                 raise Wrong(what, why=f"rank {rank}'s tensor {odd}", next=then)
             told = slips.of_running(case, parts, before, got["running"], want["running"][0], at, _SAME)
             why = f"the outputs are right, but rank {rank}'s {_WORDS[at]} has a relative error of {off:.2g}"
             what, then = told or (
-                f"the {_WORDS[at]} is updated to a wrong value",
+                f"your {_WORDS[at]} is updated to a wrong value",
                 "add (1 - momentum) times the old value and momentum times the value of the whole batch",
             )
             raise Wrong(what, why=why, next=then)
@@ -195,7 +201,7 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     for rank, (mine, right) in enumerate(pairs):
         if odd := unreadable(mine, len(right)):
             then = "return one row for each of the rank's rows, with one finite number per channel"
-            what = "the gradient of x does not have one finite number per element"
+            what = "your gradient of x does not have one finite number per element"
             raise Wrong(what, why=f"rank {rank}'s gradient {odd}", next=then)
     for rank, (mine, right) in enumerate(pairs):
         off = distance(mine, right)
@@ -206,11 +212,11 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
         told = slips.of_gradients(case, upstream, got["gradients"], want)
         if not told and not any(got["backward"]):
             told = (
-                "each rank's backward pass uses only its own rows",
+                "in your code, each rank's backward pass uses only the rank's own rows",
                 "get the sums over all ranks' rows with one call of comm: every row affects the mean",
             )
         what, then = told or (
-            "the gradient of x is not that of the whole batch",
+            "your gradient of x is not that of the whole batch",
             "test your backward pass with a single rank first",
         )
         raise Wrong(what, why=why, next=then)

@@ -53,7 +53,7 @@ def judge_parts(case: Any, got: Any, phase: str) -> None:
             why = f"the results are right, but rank {rank}'s tensor in the {phase} all-reduce has a relative error "
             why += f"of {off:.2g}"
             then = f"pass to comm.all_reduce only the part {what} that comes from the rank's own shard"
-            raise Wrong(f"a rank contributes something other than its part {what}", why=why, next=then)
+            raise Wrong(f"in your code, a rank contributes something other than its part {what}", why=why, next=then)
 
 
 def whole_pass(block: dict[str, Any], x: Any, upstream: Any) -> tuple[Any, Any, dict[str, Any]]:

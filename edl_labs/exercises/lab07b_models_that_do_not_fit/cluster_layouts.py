@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "hiding": ("seconds", "the overlap of data sums and computing"),
 }
 WITHIN = 0.97  # of the most useful sequences a second, promised in the text
+_SHOWN = {"bytes": byte_count, "seconds": seconds}
 CHOICE = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
 _EVERY = 7  # of many layouts, a part is asked for each seventh: prime, so that every setting is among them
 
@@ -88,35 +89,35 @@ class LayoutOfAJob(Exercise):
         for part in PARTS:
             for layout, found, right in zip(asked_of(case, part), got["parts"][part], want["parts"][part], strict=True):
                 if not close(found, right, atol=_CLOSEST):
-                    why = f"for this part alone, got {found:.4g}, expected {right:.4g}, with {_named(layout)}"
-                    raise Wrong(f"one part of the price is wrong: {PARTS[part][1]}", why=why, next=_NEXT[part])
+                    why = f"for this part alone, got {found:.4g} {PARTS[part][0]}, expected {right:.4g}, "
+                    why += f"with {_named(layout)}"
+                    raise Wrong(f"one part of your price is wrong: {PARTS[part][1]}", why=why, next=_NEXT[part])
         for unit in ("bytes", "seconds"):
             for layout, found, right in zip(every_layout(case), got[unit], want[unit], strict=True):
                 if not close(found, right):
-                    why = (
-                        f"got {found:.4g} {unit}, expected {right:.4g}, for {_named(layout)}; each part alone is right"
-                    )
+                    mine, due = (_SHOWN[unit](one, digits=4) for one in (found, right))
+                    why = f"got {mine}, expected {due}, for {_named(layout)}; each part alone is right"
                     then = _together(layout, less=found < right)
-                    raise Wrong("the parts of a layout's price are combined wrongly", why=why, next=then)
+                    raise Wrong("your price combines its parts wrongly", why=why, next=then)
         self._judge_choice(case, got["chosen"], want)
 
     def _judge_choice(self, case: Any, chosen: Any, want: Any) -> None:
         every = list(every_layout(case))
         if chosen not in every:
             then = "return one of every_layout(job)"
-            raise Wrong("the result is not a layout of this job", why=f"place() returned {_named(chosen)}", next=then)
+            raise Wrong("your result is not a layout of this job", why=f"place() returned {_named(chosen)}", next=then)
         held = want["bytes"][every.index(chosen)]
         if held > case["memory_bytes"]:
             why = f"{_named(chosen)} needs {byte_count(held)}, but a GPU has {byte_count(case['memory_bytes'])}"
-            then = "leave out layouts that need more than memory_bytes"
-            raise Wrong("the chosen layout does not fit", why=why, next=then)
+            then = "leave out layouts that need more than `memory_bytes`"
+            raise Wrong("your layout does not fit into memory", why=why, next=then)
         rates = useful_rates(case, want)
         best = max(rate for rate, held in zip(rates, want["bytes"], strict=True) if held <= case["memory_bytes"])
         if rates[every.index(chosen)] < WITHIN * best:
             share = f"{rates[every.index(chosen)] / best:.0%}"
-            why = f"{_named(chosen)} trains {share} of the best layout's useful sequences per second"
+            why = f"with {_named(chosen)}, the useful sequences per second are {share} of those with the best layout"
             then = "compute the useful sequences per second of each layout that fits, and compare"
-            raise Wrong("another layout that fits trains faster", why=why, next=then)
+            raise Wrong("your function does not choose the fastest layout that fits", why=why, next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """The choice, with its price."""
@@ -159,7 +160,7 @@ def _together(layout: Any, *, less: bool) -> str:
         return "let only the computation of `micro_batches` slots hide data sums: the bubble hides nothing"
     if layout["pp"] > 1 and layout["tp"] > 1 and not less:
         return "count only the sums of a stage's own `blocks / pp` blocks: with a single stage, your sums are right"
-    return "which part hides which, and how often does each occur in a step?"
+    return "which part hides which other part, and how often does each part occur in a step?"
 
 
 def asked_of(case: Any, part: str) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ class Pipeline(Exercise):
         for case, mine, right in zip(cases, got, want, strict=True):
             self.compare(case, {**mine, "idle_s": right["idle_s"]}, right)  # an order that is wrong comes first
         return _shrunk(
-            "in all cases of 1f1b, you return the same fraction of the idle time; for others, you return all of it"
+            "in all cases of 1F1B, you return the same fraction of the idle time; all other results are right"
         )
 
     def format_case(self, case: Any) -> str:
@@ -122,15 +122,17 @@ def _call_all(stage: PipelineStage) -> None:
 
 def _judge_waiting(case: Any, run: ClusterReplay) -> None:
     if run.hang is not None and sum(wait.call.startswith("send") for wait in run.hang.waits) > 1:
-        then = "use isend, which returns at once, so that the stage can reach its own recv"
-        raise Wrong("two stages send to each other, but neither receives", why=run.hang.what, next=then)
+        then = "use `isend`, which returns at once, so that the stage can reach its own `recv`"
+        raise Wrong(
+            "in your schedule, stages send at the same time, but none of them receives", why=run.hang.what, next=then
+        )
     if run.hang is not None:
         _judge_whole(case, run)
         calls = {wait.rank: wait.call for wait in run.hang.waits}
         crossed = any("(backward" in calls.get(at, "") and "(forward" in calls.get(at + 1, "") for at in calls)
         if case["schedule"] == "1f1b" and crossed and _is_warmed_up_too_long(case, run):
-            what = "a stage waits for a gradient, but the next stage waits for more inputs before its backward pass"
-            then = "warm up with one forward pass for each later stage; the last stage needs none"
+            what = "in your schedule, a stage waits for a gradient while the next stage waits for more inputs"
+            then = "warm up with one forward pass for each later stage; the last stage needs no warm-up"
             raise Wrong(what, why=run.hang.what, next=then)
     require_end(run)
 
@@ -143,7 +145,7 @@ def _judge_whole(case: Any, run: ClusterReplay) -> None:
         missing = sorted(wanted - passes)
         if missing:
             then = "run one forward and one backward pass of every micro-batch on every stage"
-            raise Wrong("the step is incomplete", why=f"{missing[0]} never runs", next=then)
+            raise Wrong("your step is incomplete", why=f"{missing[0]} never runs", next=then)
 
 
 def _judge_passes(case: Any, run: ClusterReplay) -> None:
@@ -155,7 +157,9 @@ def _judge_passes(case: Any, run: ClusterReplay) -> None:
         if len(passes) > len(wanted) or sum(entry["op"] == "launch" for entry in program) > len(wanted):
             why = f"stage {stage} runs more than {len(wanted)} passes"
             raise Wrong(
-                "a pass runs more than once", why=why, next="run each forward pass once and each backward pass once"
+                "your schedule runs a pass more than once",
+                why=why,
+                next="run each forward pass once and each backward pass once",
             )
         _judge_forgery(case, stage, program, run)
         for name, entry in passes.items():
@@ -172,7 +176,7 @@ def _judge_forgery(case: Any, stage: int, program: Any, run: ClusterReplay) -> N
     if not good or run.races:
         then = "use only the stage's forward, backward, and calls that send or receive"
         raise Wrong(
-            "the program was not recorded by the stage's calls",
+            "your program was not recorded by the stage's calls alone",
             why=f"stage {stage}'s program contains other operations",
             next=then,
         )
@@ -194,7 +198,9 @@ def _judge_reads(case: Any, stage: int, name: str, entry: Any, run: ClusterRepla
             read = ", ".join(source.partition("(")[0] for source in found)
             why = f"{name} reads the result of: {read or 'no pass'}"
             raise Wrong(
-                "a pass reads a micro-batch other than its own", why=why, next="send and receive in the same order"
+                "in your schedule, a pass does not read the data of its own micro-batch",
+                why=why,
+                next="send and receive in the same order",
             )
 
 
@@ -210,7 +216,7 @@ def _judge_turns(case: Any, run: ClusterReplay) -> None:
                 if held[0] != number and case["schedule"] == "1f1b":
                     why = f"stage {stage} runs backward pass {number}, but has held micro-batch {held[0]} for longer"
                     then = "run the backward pass of the oldest micro-batch first: gradients come back in order"
-                    raise Wrong("a backward pass runs for the wrong micro-batch", why=why, next=then)
+                    raise Wrong("your schedule runs a backward pass for the wrong micro-batch", why=why, next=then)
                 held.remove(number)
 
 
@@ -219,8 +225,8 @@ def _judge_order(case: Any, run: ClusterReplay) -> None:
         kinds = [entry["name"].split()[0] for entry in program if entry["op"] == "launch"]
         if case["schedule"] == "gpipe" and kinds != sorted(kinds, reverse=True):
             why = f"stage {stage} runs a backward pass before its last forward pass"
-            then = "run all forward passes first: earlier backward passes are what 1F1B does"
-            raise Wrong("a backward pass runs too early for GPipe", why=why, next=then)
+            then = "run all forward passes first: only 1F1B runs backward passes earlier"
+            raise Wrong("your schedule runs a backward pass too early for GPipe", why=why, next=then)
 
 
 def _in_flight(program: Any) -> int:
@@ -250,17 +256,17 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
         why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; {fewest} are enough"
         if case["schedule"] == "1f1b" and flying == case["micro"]:
             then = "run a backward pass as soon as its gradient arrives, so that forward and backward passes alternate"
-            raise Wrong("all micro-batches are in flight at once, as in GPipe", why=why, next=then)
+            raise Wrong("in your schedule, all micro-batches are in flight at once, as in GPipe", why=why, next=then)
         if case["schedule"] == "1f1b" and stage and flying >= min(case["micro"], case["stages"]):
             then = "how many stages come after this one?"
-            raise Wrong("every stage warms up as long as the first", why=why, next=then)
+            raise Wrong("in your schedule, every stage warms up as long as the first stage", why=why, next=then)
         if case["schedule"] == "1f1b" and flying > fewest:
-            then = "after the warm-up, run one forward pass, then one backward pass"
-            raise Wrong("the warm-up is too long", why=why, next=then)
+            then = "end the warm-up earlier: from then on, alternate one forward pass and one backward pass"
+            raise Wrong("your warm-up is too long", why=why, next=then)
         raise Wrong(
-            "a stage holds more than the data of its micro-batches in flight",
+            "in your schedule, a stage holds more than the data of its micro-batches in flight",
             why=why,
-            next="receive right before the pass that needs the data",
+            next="receive data right before the pass that needs it",
         )
 
 
@@ -269,18 +275,18 @@ def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
     flying = [_in_flight(program) for program in run.programs]
     if max(flying) == 1:
         then = "warm up with several micro-batches: while later stages work on one, the first stage can begin the next"
-        return Wrong("micro-batches go through the whole pipeline one at a time", why=why, next=then)
+        return Wrong("in your schedule, micro-batches go through the whole pipeline one at a time", why=why, next=then)
     if case["schedule"] == "1f1b" and any(
         one < min(case["micro"], case["stages"] - stage) for stage, one in enumerate(flying)
     ):
         then = "how many micro-batches can go forward before the first gradient comes back?"
-        return Wrong("the warm-up is too short", why=f"{why}; micro-batches in flight by stage: {flying}", next=then)
-    return Wrong("stages wait for each other", why=why, next="in which order do gradients come back?")
+        return Wrong("your warm-up is too short", why=f"{why}; micro-batches in flight by stage: {flying}", next=then)
+    return Wrong("in your schedule, stages wait for each other", why=why, next="in which order do gradients come back?")
 
 
 def _shrunk(why: str) -> Wrong:
     then = "GPipe and 1F1B fill and drain in the same way: what does 1F1B reduce instead?"
-    return Wrong("1F1B does not shrink the bubble", why=why, next=then)
+    return Wrong("your answer shrinks the bubble of 1F1B, but 1F1B does not shrink the bubble", why=why, next=then)
 
 
 def _idle_symptom(case: Any, said: float) -> Wrong:
@@ -289,7 +295,7 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
     why = f"for {case['schedule']} with {stages} stages and {micro} micro-batches, idle_seconds() returned {said:.4g}"
     if math.isclose(said, (stages - 1) * case["forward_s"] / case["chunks"], rel_tol=_SAME):
         return Wrong(
-            "the time in which the pipeline drains is missing",
+            "your result leaves out the time in which the pipeline drains",
             why=why,
             next="count both: filling takes p - 1 forward passes, draining takes p - 1 backward passes",
         )
@@ -297,30 +303,30 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
         then = (
             "use the length of the whole step, which includes the bubble: m + p - 1 forward and backward passes, not m"
         )
-        return Wrong("the bubble's share is applied to the work, not to the whole step", why=why, next=then)
+        return Wrong("your result applies the bubble's share to the work, not to the whole step", why=why, next=then)
     if math.isclose(said, right_s * stages, rel_tol=_SAME):
         then = "count the idle time of a single stage: p - 1 forward and p - 1 backward passes"
         if stages == micro:
-            return Wrong("the bubble does not grow with the number of micro-batches", why=why, next=then)
-        return Wrong("the result is the idle time of all stages together", why=why, next=then)
+            return Wrong("your result counts the bubble several times", why=why, next=then)
+        return Wrong("your result is the idle time of all stages together", why=why, next=then)
     if case["schedule"] == "1f1b" and any(
         math.isclose(said, right_s * part, rel_tol=_SAME) for part in (0, 1 / stages, 1 / micro, stages / micro)
     ):
         return _shrunk(why)
     if case["schedule"] == "interleaved" and math.isclose(said, right_s * case["chunks"], rel_tol=_SAME):
         then = "with v chunks per stage, after what part of a pass does a micro-batch reach the last stage?"
-        return Wrong("the result ignores that interleaved chunks shrink the bubble", why=why, next=then)
+        return Wrong("your result ignores that interleaved chunks shrink the bubble", why=why, next=then)
     if math.isclose(said, (stages - 1) / (micro + stages - 1), rel_tol=_SAME):
         then = "return seconds: of which time is your result a share?"
-        return Wrong("the result is a share of the step, not a time", why=why, next=then)
+        return Wrong("your result is a share of the step, not a time", why=why, next=then)
     if math.isclose(said, stages * pair_s / case["chunks"], rel_tol=_SAME):
         return Wrong(
-            "a stage's own pass is counted as idle time",
+            "your result counts a stage's own pass as idle time",
             why=why,
             next="how many other stages are there?",
         )
     if said > right_s * 1.5 and math.isclose(said, right_s * micro, rel_tol=_SAME):
         then = "how often does the pipeline fill and drain in a step?"
-        return Wrong("the bubble does not grow with the number of micro-batches", why=why, next=then)
+        return Wrong("your result counts the bubble several times", why=why, next=then)
     then = "how long does a stage wait before its first pass and after its last one?"
-    return Wrong("the idle time of a stage is wrong", why=f"{why}, expected {right_s:.4g}", next=then)
+    return Wrong("your idle time of a stage is wrong", why=f"{why}, expected {right_s:.4g}", next=then)

@@ -42,7 +42,7 @@ class ShardedStep(Exercise):
         if error != "IndexError":
             return None
         why = "your code raised IndexError; layers are numbered from 0 to layers.count - 1"
-        return Wrong("an index is out of range", why=why, next="check the bounds of your ranges")
+        return Wrong("your code uses an index that is out of range", why=why, next="check the bounds of your ranges")
 
     def public_want(self, case: Any, want: Any) -> Any:
         """The time of the best step: its program would be the answer."""
@@ -103,12 +103,12 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
     missing = [name for name in wanted if name not in ran]
     if missing:
         why = f"{missing[0]} never runs on rank {rank}"
-        raise Wrong("the step is incomplete", why=why, next="run forward, backward and update for each layer")
+        raise Wrong("your step is incomplete", why=why, next="run forward, backward and update for each layer")
     if len(ran) > len(wanted):
         twice = next((name for name in ran if ran.count(name) > 1), ran[-1])
         why = f"{twice} runs {ran.count(twice)} times on rank {rank}"
         then = "run forward, backward and update once each for every layer"
-        raise Wrong("a pass or an update runs more than once", why=why, next=then)
+        raise Wrong("your step runs a pass or an update more than once", why=why, next=then)
     passes = [name for name in ran if not name.startswith("update")]
     due = [f"forward {i}" for i in range(count)] + [f"backward {i}" for i in reversed(range(count))]
     if passes != due:
@@ -116,9 +116,9 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
         before = f"after {passes[at - 1]}, " if at else "at the start, "
         why = f"{before}rank {rank} runs {passes[at]}, but {due[at]} is due"
         raise Wrong(
-            "layers run in an impossible order",
+            "your step runs layers in an impossible order",
             why=why,
-            next="run forward passes from the first layer on, backward passes from the last",
+            next="run forward passes from the first layer to the last, and backward passes in reverse order",
         )
     calls = _named(program, "launch", "reduce_scatter")
     for i in range(count):
@@ -127,11 +127,13 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
             never = [str(one) for one in range(count) if f"reduce_scatter gradients {one}" not in calls]
             which = "any layer" if len(never) == count else f"layer {', '.join(never)}"
             why = f"the gradients are not summed for {which}"
-            raise Wrong("a shard is updated without a sum over the ranks", why=why, next=then)
+            raise Wrong("your step updates a shard without a sum over the ranks", why=why, next=then)
         if calls.index(f"launch update {i}") < calls.index(f"reduce_scatter gradients {i}"):
             why = f"update {i} is issued before the sum of layer {i}"
             raise Wrong(
-                "a shard is updated before its sum has arrived", why=why, next="start the sum, wait for it, then update"
+                "your step updates a shard before the sum of its gradients has arrived",
+                why=why,
+                next="start the sum, wait for it, then update",
             )
     good = all(
         entry["duration_s"] == took[entry["name"].split()[0]][int(entry["name"].split()[1])]
@@ -141,7 +143,7 @@ def _judge_passes(case: Any, rank: int, program: Any) -> None:
     if not good or any(entry["op"] in ("add", "copy", "scale", "send", "recv", "all_reduce") for entry in program):
         why = "the record contains operations other than the layers' calls"
         raise Wrong(
-            "the program was not recorded by the layers' calls", why=why, next="use only the calls of the layers"
+            "your program was not recorded by the layers' calls alone", why=why, next="use only the calls of the layers"
         )
 
 
@@ -149,12 +151,14 @@ def _judge_races(run: ClusterReplay) -> None:
     for race in run.races:
         if race.tensor.startswith("whole weights"):
             then = "call wait() on the handle that all_gather returned before you run the pass"
-            raise Wrong("a layer runs before its weights have arrived", why=str(race), next=then)
+            raise Wrong("your step runs a layer before its weights have arrived", why=str(race), next=then)
         if race.tensor.startswith("gradients"):
             then = "call wait() on the handle that reduce_scatter returned before the update"
-            raise Wrong("a shard is updated before its sum has arrived", why=str(race), next=then)
+            raise Wrong(
+                "your step updates a shard before the sum of its gradients has arrived", why=str(race), next=then
+            )
         then = "call wait() first: the memory may be used again only when the collective has finished"
-        raise Wrong("memory is used again while it is still being sent", why=str(race), next=then)
+        raise Wrong("your step uses memory again while it is still being sent", why=str(race), next=then)
 
 
 def _judge_contents(case: Any, run: ClusterReplay) -> None:
@@ -168,7 +172,7 @@ def _judge_contents(case: Any, run: ClusterReplay) -> None:
                 if len(sources) != len(starts) or not all(map(str.startswith, sources, starts)):
                     why = f"rank {rank}'s gradients of layer {i} contain only this sum: {str(part)[:120]}"
                     raise Wrong(
-                        "a sum lacks some ranks' gradients", why=why, next="start the sum after the backward pass"
+                        "your sum lacks some ranks' gradients", why=why, next="start the sum after the backward pass"
                     )
         for entry in program:
             if entry["op"] == "launch" and not entry["name"].startswith("update"):
@@ -176,7 +180,7 @@ def _judge_contents(case: Any, run: ClusterReplay) -> None:
                 if f"whole weights {entry['name'].split()[1]}" not in used:
                     why = f"{entry['name']} on rank {rank} does not read its weights"
                     raise Wrong(
-                        "the program was not recorded by the layers' calls",
+                        "your program was not recorded by the layers' calls alone",
                         why=why,
                         next="use only the calls of the layers",
                     )
@@ -218,61 +222,65 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
     if max(run.peak_bytes) > case["budget_bytes"]:
         budget = byte_count(case["budget_bytes"])
         why = f"the peak is {byte_count(max(run.peak_bytes))}, but a rank has only {budget}; {why}"
-    why += "; there is room for two of each"
+    why += "; there is room for only two of each"
     if not freed:
         return Wrong(
-            "gathered weights are never freed",
+            "your step never frees gathered weights",
             why=why,
-            next="free them after use: the shard stays, and the rest can be gathered again",
+            next="free weights after use: the shard stays, and the rest can be gathered again",
         )
     if weights == count and calls.index(f"all_gather weights {count - 1}") < calls.index("launch forward 0"):
         then = "gather a layer while the previous one runs"
-        return Wrong("all layers are gathered before the first one runs", why=why, next=then)
+        return Wrong("your step gathers all layers before the first layer runs", why=why, next=then)
     if weights == count and _freed_going_forward(program) >= count - 1:
         then = "call free(i) after backward(i): nothing reads these weights any more"
-        return Wrong("weights stay in memory after the backward pass", why=why, next=then)
+        return Wrong("your step keeps weights in memory after the backward pass", why=why, next=then)
     if weights == count:
-        then = "free them after the forward pass, and gather them again for the backward pass"
-        return Wrong("weights stay in memory from the forward to the backward pass", why=why, next=then)
+        then = "free weights after the forward pass, and gather them again for the backward pass"
+        return Wrong("your step keeps weights in memory from the forward to the backward pass", why=why, next=then)
     if gradients == count:
         then = "sum a layer's gradients as soon as they are ready, then update: the update frees them"
-        return Wrong("the gradients of all layers stay until the end", why=why, next=then)
+        return Wrong("your step keeps the gradients of all layers until the end", why=why, next=then)
     if gradients > 2:
         then = "update a layer as soon as its sum is done, right after the next backward pass"
-        return Wrong("gradients are freed too late", why=why, next=then)
+        return Wrong("your step frees gradients too late", why=why, next=then)
     if weights > 2:
-        return Wrong("too many layers are gathered ahead", why=why, next="gather only one layer ahead")
-    return Wrong("weights are freed too late", why=why, next="free a layer's weights before you gather the next layer")
+        return Wrong("your step gathers too many layers ahead", why=why, next="gather only one layer ahead")
+    return Wrong(
+        "your step frees weights too late", why=why, next="free a layer's weights before you gather the next layer"
+    )
 
 
 def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
     program = run.programs[0]
-    why = f"the step takes {seconds(run.makespan_s)}, but {seconds(best_s)} is possible"
+    why = f"your step takes {seconds(run.makespan_s)}, but {seconds(best_s)} is possible"
     weights, _ = _held(program, "whole weights")
     gradients, _ = _held(program, "whole gradients")
     if weights == 1:
         then = "start gathering the next layer before you issue this one's pass"
-        return Wrong("nothing is gathered ahead: compute waits for weights", why=why, next=then)
+        return Wrong("your step gathers nothing ahead, so computing waits for weights", why=why, next=then)
     bare = _bare_waits(program, "all_gather weights")
     early = [(layer, after) for layer, after in bare if after.partition(" ")[2] not in ("", layer)]
     if early:
         layer, after = early[0]
-        why = f"{why}; the program waits for the gather of layer {layer} before it issues {after}"
+        why = f"{why}; your program waits for the gather of layer {layer} before it issues {after}"
         then = "wait for a layer's weights right before its own pass, so that the previous pass runs meanwhile"
-        return Wrong("the program waits for a gather before the pass that could hide it", why=why, next=then)
+        return Wrong("your step waits for a gather before the pass that could hide this gather", why=why, next=then)
     if len(bare) > 1:  # the first layer's has nothing to hide behind
         why = f"{why}; no pass is issued between the start of layer {bare[1][0]}'s gather and the wait for it"
         then = "issue the gather first: a collective starts after the operations issued before it in the stream"
-        return Wrong("the next layer is gathered after the pass that should hide it", why=why, next=then)
+        return Wrong("your step gathers the next layer after the pass that should hide this gather", why=why, next=then)
     if gradients == 1:
-        then = "let the sum overlap the next layer's backward pass, and update afterwards"
-        return Wrong("compute waits for every sum", why=why, next=then)
+        then = "let each sum overlap the next layer's backward pass, and update afterwards"
+        return Wrong("in your step, computing waits for every sum", why=why, next=then)
     bare = _bare_waits(program, "reduce_scatter gradients")
     if len(bare) > 1:  # the last layer's has nothing to hide behind
         why = f"{why}; no pass is issued between the start of layer {bare[0][0]}'s sum and the wait for it"
-        return Wrong("compute waits for sums", why=why, next="let a sum overlap the next layer's backward pass")
+        return Wrong(
+            "in your step, computing waits for sums", why=why, next="let a sum overlap the next layer's backward pass"
+        )
     then = "in which order do sums and gathers start, and what does each wait() wait for?"
-    return Wrong("the step takes longer than allowed", why=why, next=then)
+    return Wrong("your step takes longer than allowed", why=why, next=then)
 
 
 def _bare_waits(program: Any, kind: str) -> list[tuple[str, str]]:

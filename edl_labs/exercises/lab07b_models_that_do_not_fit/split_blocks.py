@@ -92,21 +92,21 @@ class SplitABlock(Exercise):
     def _judge_plain_run(self, case: Any, got: Any, want: Any) -> None:
         if got["stuck"]:
             then = "let all ranks make the same calls, with tensors of the same shape"
-            raise Wrong("the ranks' collective calls do not all finish", why=got["stuck"], next=then)
+            raise Wrong("your ranks' collective calls do not all finish", why=got["stuck"], next=then)
         _judge_record(case, got)
         _judge_shapes(case, got["shapes"])
         _judge_biases(case, got["shapes"])
         _judge_heads(case, got)
         if not all(got["attached"]):
             why = "all_reduce returns a new tensor, and autograd does not know how it was computed"
-            then = "call it in `forward` of a torch.autograd.Function, and return the gradient from its `backward`"
-            raise Wrong("no gradient passes through the sum", why=why, next=then)
+            then = "call all_reduce in `forward` of a torch.autograd.Function, and return the gradient from `backward`"
+            raise Wrong("in your code, no gradient passes through the sum", why=why, next=then)
         _judge_output(case, got, want)
         _judge_bias_values(case, got["biases"], want["biases"][0])
         if _counts(got, "forward") != [1] * case["ranks"]:
             why = f"the output is right, but a rank's forward pass makes {max(_counts(got, 'forward'))} all-reduces"
             raise Wrong(
-                "the forward pass makes more than one all-reduce",
+                "your forward pass makes more than one all-reduce",
                 why=why,
                 next="if the first matrix is cut by columns and the second by rows, what must be summed?",
             )
@@ -116,7 +116,7 @@ class SplitABlock(Exercise):
         if _counts(got, "backward") != [1] * case["ranks"]:
             why = f"all results are right, but a rank's backward pass makes {max(_counts(got, 'backward'))} all-reduces"
             then = "at which tensor do the ranks' paths split?"
-            raise Wrong("the backward pass makes more than one all-reduce", why=why, next=then)
+            raise Wrong("your backward pass makes more than one all-reduce", why=why, next=then)
         judge_parts(case, got, "backward")
 
     def student_inputs(self, case: Any) -> Any:
@@ -136,7 +136,7 @@ class SplitABlock(Exercise):
         if case["kind"] == "attention" and case["heads"] % case["ranks"] and error == "RuntimeError":
             why = f"there are {case['heads']} heads on {case['ranks']} ranks, and torch raised RuntimeError"
             then = "let parts differ by at most one whole head: with which heads does a rank begin and end?"
-            return Wrong("the heads do not divide evenly among the ranks", why=why, next=then)
+            return Wrong("your code fails when the heads do not divide evenly among the ranks", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -188,8 +188,8 @@ def _judge_record(case: Any, got: Any) -> None:
         or [bool(one) for one in got["biases"]] != held
         or (got["gradients"][bias] and len(got["gradients"][bias]) != sum(held))
     ):
-        why = f"there are {case['ranks']} ranks; the record has entries for {', '.join(map(str, sorted(counts)))}"
-        raise Wrong("The record does not cover all ranks.", why=why, next="run the cell again, and check again")
+        why = f"for some entries of the record, the values do not belong to exactly {case['ranks']} ranks"
+        raise Wrong("the record does not cover all ranks", why=why, next="run the cell again, and check again")
 
 
 def _judge_shapes(case: Any, shapes: Any) -> None:
@@ -200,41 +200,45 @@ def _judge_shapes(case: Any, shapes: Any) -> None:
         if [] in shapes[name]:
             why = f"a shard has no {name!r}"
             raise Wrong(
-                "a shard has different names from the block",
+                "your shard has different names from the block",
                 why=why,
                 next="keep the block's names, with the rank's parts",
             )
     if any(shape[0] < width for shape in shapes[first]):
         why = f"`{first}` of {width} x {inner} is cut into the shapes {shapes[first]}"
         then = "with which cut does every rank have complete sums before the nonlinearity?"
-        raise Wrong("the first matrix is cut by rows", why=why, next=then)
+        raise Wrong("your code cuts the first matrix by rows", why=why, next=then)
     if all(shape[1] == inner for shape in shapes[first]):
         why = f"each of the {ranks} ranks has all columns of `{first}`"
-        raise Wrong("every rank holds the whole block", why=why, next="keep only the rank's own columns")
+        raise Wrong("in your code, every rank holds the whole block", why=why, next="keep only the rank's own columns")
     if any(shape[1] < width for shape in shapes[last]):
         why = f"`{last}` of {inner} x {width} is cut into the shapes {shapes[last]}"
         then = "the inputs of this matrix are on different ranks: which of its rows does each rank need?"
-        raise Wrong("the second matrix is cut by columns", why=why, next=then)
+        raise Wrong("your code cuts the second matrix by columns", why=why, next=then)
     for name in ("up", "query", "key", "value"):
         if name in shapes and sum(shape[1] for shape in shapes[name]) != inner:
             why = f"`{name}` of {inner} columns is cut into parts of {[shape[1] for shape in shapes[name]]}"
-            raise Wrong("some columns are missing or present twice", why=why, next="check where each rank's part ends")
+            raise Wrong(
+                "in your shards, some columns are missing or present twice",
+                why=why,
+                next="check where each rank's part ends",
+            )
     if case["kind"] == "attention":
         size = width // case["heads"]
         if any(shape[1] % size for shape in shapes["query"]):
             why = f"heads have {size} channels, but the ranks have {[shape[1] for shape in shapes['query']]} channels"
-            then = "cut only between heads, even if some ranks get one more: each softmax needs a whole head"
-            raise Wrong("a head is split over two ranks", why=why, next=then)
+            then = "cut only between heads, even if some ranks get one head more: each softmax needs a whole head"
+            raise Wrong("your code splits a head over two ranks", why=why, next=then)
     most = -(-inner // ranks) if case["kind"] == "mlp" else -(-case["heads"] // ranks) * (width // case["heads"])
     unit = 1 if case["kind"] == "mlp" else width // case["heads"]
     widest, narrowest = (pick(shape[1] for shape in shapes[first]) for pick in (max, min))
     then = f"let parts differ by at most one {'hidden channel' if unit == 1 else 'head'}: where does each part begin?"
     if widest > most:
         why = f"a rank has {widest} columns; {most} would be enough"
-        raise Wrong("the parts are not as equal as they can be", why=why, next=then)
+        raise Wrong("your parts are not as equal as they can be", why=why, next=then)
     if widest - narrowest > unit:
         why = f"one rank has {widest} columns, but another only {narrowest}"
-        raise Wrong("a rank has less than its share", why=why, next=then)
+        raise Wrong("in your code, a rank has less than its share", why=why, next=then)
 
 
 def _fits(name: str, shard: Any) -> bool:
@@ -252,9 +256,9 @@ def _judge_biases(case: Any, shapes: Any) -> None:
         why = f"a rank has `{name}` of shape {off[0][0]} and `{matrix}` of shape {off[0][1]}"
         if name == "up_bias":
             then = "put each element of this bias on the rank that has the same column of `up`"
-            raise Wrong("the bias of the hidden channels is not cut like their columns", why=why, next=then)
+            raise Wrong("your code does not cut the bias of the hidden channels like their columns", why=why, next=then)
         then = f"leave this bias whole: `{matrix}` is cut by rows, so every rank's part has all columns"
-        raise Wrong("the bias of the output is cut, although every rank has all output channels", why=why, next=then)
+        raise Wrong("your code cuts the bias of the output, but every rank has all output channels", why=why, next=then)
 
 
 def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
@@ -265,15 +269,17 @@ def _judge_bias_values(case: Any, biases: Any, right: Any) -> None:
         why = f"the outputs are right, but `{name}` begins with {mine[0]:.6g} on rank {rank}, not {right[0]:.6g}"
         then = "keep the output's bias whole on every rank, and add it once, after the sum"
         if distance([case["ranks"] * value for value in mine], right) <= SAME:
-            raise Wrong("the output's bias is divided among the ranks", why=why, next=then)
-        raise Wrong("a rank's copy of the output's bias differs from the block's", why=why, next=then)
+            raise Wrong("your code divides the output's bias among the ranks", why=why, next=then)
+        raise Wrong(
+            "in your code, a rank's copy of the output's bias differs from the block's bias", why=why, next=then
+        )
 
 
 def _judge_heads(case: Any, got: Any) -> None:
     if case["kind"] != "attention":
         return
     if any(mine is None for mine in got["heads"]):
-        raise Wrong("a shard has no 'heads'", why="heads_of needs this entry", next="keep the block's names")
+        raise Wrong("your shard has no entry 'heads'", why="heads_of() needs this entry", next="keep the block's names")
     size = case["width"] // case["heads"]
     held = [shape[1] // size for shape in got["shapes"]["query"]]
     if held != got["heads"]:
@@ -282,7 +288,7 @@ def _judge_heads(case: Any, got: Any) -> None:
             f"rank {rank} has the columns of {held[rank]} heads of {size} channels, but 'heads' is {got['heads'][rank]}"
         )
         then = "count the shard's heads again: this number is used to divide columns into heads"
-        raise Wrong("a shard's number of heads does not match its columns", why=why, next=then)
+        raise Wrong("your shard's number of heads does not match its columns", why=why, next=then)
 
 
 def _judge_output(case: Any, got: Any, want: Any) -> None:
@@ -291,12 +297,14 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
         if mine != shape:
             why = f"rank {rank}'s output has the shape {mine}; the whole block's has {shape}"
             raise Wrong(
-                "the output's shape differs from the block's", why=why, next="return a tensor of tokens × channels"
+                "the shape of your output differs from that of the block's output",
+                why=why,
+                next="return a tensor of tokens × channels",
             )
     for rank, mine in enumerate(got["outputs"]):
         if told := unreadable(mine, len(right)):
             raise Wrong(
-                "the output's values are not all finite",
+                "your output contains values that are not finite",
                 why=f"rank {rank}'s output {told}",
                 next="run your forward pass with one rank",
             )
@@ -306,32 +314,32 @@ def _judge_output(case: Any, got: Any, want: Any) -> None:
         bias = listed(drawn_block(case)[0][BIASES[case["kind"]]]) * case["tokens"]
         if not any(_counts(got, "forward")):
             then = "each rank has a part of every sum: where are the parts added up?"
-            raise Wrong("the outputs of the ranks are never summed", why=why, next=then)
+            raise Wrong("your code never sums the outputs of the ranks", why=why, next=then)
         for times, what in (
-            (case["ranks"], "every rank adds the bias before the sum"),
-            (0, "the output's bias is missing"),
-            (1 / case["ranks"], "only a share of the output's bias is added"),
+            (case["ranks"], "in your code, every rank adds the bias before the sum"),
+            (0, "your output does not contain the bias"),
+            (1 / case["ranks"], "your output contains only a share of the bias"),
         ):
             if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= SAME:
                 raise Wrong(
                     what, why=f"{why}; it contains the bias {times:g} times", next="add the bias once, after the sum"
                 )
         if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= SAME:
-            raise Wrong("the ranks' parts are averaged", why=why, next="add the parts instead")
+            raise Wrong("your code averages the ranks' parts", why=why, next="add the parts instead")
         if any(distance(other, mine) > SAME for other in got["outputs"]):
             times = max(_counts(got, "forward"))
             why = f"the forward pass makes {counted(times, 'all-reduce')}, but the outputs still differ between ranks"
             then = "sum only the parts of the output: x is already complete on every rank"
-            raise Wrong("something other than the parts of the output is summed", why=why, next=then)
+            raise Wrong("your code sums something other than the parts of the output", why=why, next=then)
         if max(_counts(got, "forward")) > 1:
             why = f"{why}; the forward pass makes {max(_counts(got, 'forward'))} all-reduces"
             then = "sum only the parts of the output: each hidden channel and each head belongs to a single rank"
-            raise Wrong("values that are not parts of a sum are added together", why=why, next=then)
+            raise Wrong("your code adds up values that are not parts of a sum", why=why, next=then)
         if case["kind"] == "attention":
             then = "the width of a head is the same on every rank: which number is under the square root?"
-            raise Wrong("the heads do not compute what they compute in the whole block", why=why, next=then)
-        then = "compare one token's output with one rank and with two: which term differs?"
-        raise Wrong("the output is not that of the whole block", why=why, next=then)
+            raise Wrong("your heads do not compute what they compute in the whole block", why=why, next=then)
+        then = "compute one token's output with one rank and with two ranks: which term differs?"
+        raise Wrong("your output is not that of the whole block", why=why, next=then)
 
 
 def _judge_places(gradients: Any, want: Any) -> None:
@@ -343,7 +351,7 @@ def _judge_places(gradients: Any, want: Any) -> None:
             if len(gradients[name]) == 1 and distance(sorted(part), sorted(row)) <= SAME < distance(part, row):
                 why = f"the gradients of `{name}` are those of the whole block, in a different order"
                 then = "give each rank neighbouring columns or heads, in the order of the ranks: compare with the block"
-                raise Wrong("a rank has columns that are not its own", why=why, next=then)
+                raise Wrong("in your code, a rank has columns that are not its own", why=why, next=then)
 
 
 def _judge_gradients(case: Any, got: Any, want: Any) -> None:
@@ -353,21 +361,23 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
     if distance(mine, [ranks * value for value in want["gradients"][last][0]]) <= SAME:
         why = f"the gradient of `{last}` is {ranks} times what it should be"
         then = "every rank already has the whole gradient of the output: what must the sum's backward pass still do?"
-        raise Wrong("the gradient of the sum is summed again", why=why, next=then)
+        raise Wrong("your backward pass sums the gradient of the sum again", why=why, next=then)
     for rank, found in enumerate(got["input_gradients"]):
         if distance(found, right) <= SAME:
             continue
         if not found and not any(_counts(got, "backward")):
             why = f"the outputs are right, but rank {rank}'s x gets no gradient at all"
-            then = "call all_reduce only inside a torch.autograd.Function: autograd cannot follow it"
-            raise Wrong("no gradient passes through the sum", why=why, next=then)
+            then = "call all_reduce only inside a torch.autograd.Function: autograd alone cannot follow all_reduce"
+            raise Wrong("in your code, no gradient passes through the sum", why=why, next=then)
         off = distance(found, right)
         why = f"the outputs are right, but rank {rank}'s gradient of x has a relative error of {off:.2g}"
         if not any(_counts(got, "backward")):
             then = "sum the gradient of x over the ranks, since x goes into every rank's part"
-            raise Wrong("each rank has only its own part of the input's gradient", why=why, next=then)
+            raise Wrong("in your code, each rank has only its own part of the input's gradient", why=why, next=then)
         raise Wrong(
-            "the input's gradient is wrong", why=why, next="sum this gradient once, where x enters the rank's part"
+            "your gradient of the input is wrong",
+            why=why,
+            next="sum this gradient once, where x enters the rank's part",
         )
     for name, rows in want["gradients"].items():
         parts = got["gradients"][name]
@@ -375,5 +385,7 @@ def _judge_gradients(case: Any, got: Any, want: Any) -> None:
             if not parts or any(distance(part, row) > SAME for part in parts):
                 why = f"taken together, the ranks' gradients of `{name}` are not that of the whole block"
                 raise Wrong(
-                    "a weight's gradient is wrong", why=why, next="which operations lead from the loss to this weight?"
+                    "your gradient of a weight is wrong",
+                    why=why,
+                    next="which operations lead from the loss to this weight?",
                 )

@@ -100,7 +100,7 @@ def judge_programs(case: Any, got: Any, want: Any) -> None:
                     why = "the ranks were recorded, and their records were replayed on different values, with one sum "
                     why += f"forward and one backward: rank {rank}'s {what} has a relative error of {off:.2g}"
                     then = "use only the rank's shard, x, and the results of comm.all_reduce"
-                    raise Wrong("on different values, the ranks do not give the block's results", why=why, next=then)
+                    raise Wrong("on different values, your ranks do not give the block's results", why=why, next=then)
 
 
 @lru_cache(maxsize=16)

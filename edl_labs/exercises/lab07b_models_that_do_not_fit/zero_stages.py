@@ -44,10 +44,12 @@ class Zero(Exercise):
                     if not close(found, right):
                         raise _symptom(case, name, stage, part, found, right)
                 if not close(got["bytes"][name][stage], want["bytes"][name][stage]):
-                    mine = f"a GPU {_SAYS[name]} {got['bytes'][name][stage]:g} B"
+                    mine = f"a GPU {_SAYS[name]} {got['bytes'][name][stage]:,.12g} B"
                     why = f"in your answer for stage {stage}, {mine}; each part on its own is right"
                     raise Wrong(
-                        "the parts of a stage are not added up", why=why, next="add weights, gradients and optimizer"
+                        "your answer is not the sum of a stage's parts",
+                        why=why,
+                        next="add weights, gradients and optimizer state",
                     )
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -78,16 +80,18 @@ def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any
     )
     if name == "held" and found and found in (sum(range(len(layers))), sum(range(1, len(layers) + 1))):
         then = "use the entries of the list: each is a layer's number of parameters"
-        return Wrong("the layers' positions are used as their numbers of parameters", why=why, next=then)
+        return Wrong("your answer uses the layers' positions as their numbers of parameters", why=why, next=then)
     if name == "held":
         then = "which layers have this part, and is it whole or a shard in this stage?"
-        return Wrong(f"a stage holds the wrong number of bytes of its {_NAMES[part]}", why=why, next=then)
+        return Wrong(f"in your answer, a GPU holds the wrong number of bytes of the {_NAMES[part]}", why=why, next=then)
     if not right:
         never = "which no stage sends" if part == "optimizer" else "which this stage does not send"
-        what = f"you send the {_NAMES[part]}, {never}"
+        what = f"in your answer, a GPU sends the {_NAMES[part]}, {never}"
         return Wrong(what, why=why, next="which part does one GPU hold that the other GPUs need?")
     if not found:
         then = "which GPUs hold full tensors after the update or before a pass, and which GPUs need them?"
-        return Wrong(f"you do not send the {_NAMES[part]}, but this stage must", why=why, next=then)
-    then = "count ranks - 1 shards each time: how often is this part sent in a step, and for which layers?"
-    return Wrong(f"a stage sends the wrong number of bytes of its {_NAMES[part]}", why=why, next=then)
+        return Wrong(
+            f"in your answer, a GPU does not send the {_NAMES[part]}, but in this stage it must", why=why, next=then
+        )
+    then = "count `ranks - 1` shards each time: how often is this part sent in a step, and for which layers?"
+    return Wrong(f"in your answer, a GPU sends the wrong number of bytes of the {_NAMES[part]}", why=why, next=then)

@@ -79,9 +79,11 @@ def _bank_symptom(run: WarpReplay) -> Wrong:
             column = f"the {rows[0]} elements of a column are in only {counted(banks, 'bank')}"
             why = f"{why}; with rows of {columns} elements ({dtype}), {column}"
             then = "in which bank is tile[y, x]? Let longer rows of the tile begin in different banks"
-            what = "elements of a column of the tile are in the same banks of shared memory"
+            what = "in your tile, elements of a column are in the same banks of shared memory"
             return Wrong(what, why=why, next=then, keeps=_KEPT)
-    return Wrong("threads of a warp access the same bank of shared memory", why=why, next=then, keeps=_KEPT)
+    return Wrong(
+        "in your kernel, threads of a warp access the same bank of shared memory", why=why, next=then, keeps=_KEPT
+    )
 
 
 def _launches(run: WarpReplay) -> list[dict[str, Any]]:
@@ -95,7 +97,7 @@ def _judge_types(case: Any, run: WarpReplay) -> None:
             if dtype not in _HOLDING[case["dtype"]]:
                 why = f"the elements are {case['dtype']}, but the shared array is {dtype}"
                 then = "give the tile the type of its elements, src.dtype"
-                raise Wrong("elements are rounded in shared memory", why=why, next=then)
+                raise Wrong("your kernel rounds elements in shared memory", why=why, next=then)
 
 
 def _arrays(case: Any) -> dict[str, tuple[list[int], str]]:
@@ -131,17 +133,23 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
         if short >= LANES:
             why = f"{why}; the last {short} rows or columns of dst are left out"
             then = "compute the grid from src.shape: one block for each tile"
-            raise Wrong("the grid does not cover all of a larger matrix", why=why, next=then)
+            raise Wrong("your grid does not cover all of a larger matrix", why=why, next=then)
         then = "do the last blocks and their last threads reach the last rows and columns?"
-        raise Wrong("some elements of dst are never written", why=why, next=then)
+        raise Wrong("your kernel never writes some elements of dst", why=why, next=then)
     if source[0] == "nothing":
         then = "which thread should have written that element of the tile?"
-        raise Wrong("an element of shared memory is read before it is written", why=why, next=then)
+        raise Wrong("your kernel reads an element of shared memory before it is written", why=why, next=then)
     if _is_tile_kept(found, due, bad, columns):
         then = "transpose both: the tile at (x, y) of src becomes the tile at (y, x) of dst, and so do its elements"
-        raise Wrong("elements are transposed within their tiles, but the tiles are not", why=why, next=then)
+        raise Wrong(
+            "your kernel transposes elements within their tiles, but it does not transpose the tiles",
+            why=why,
+            next=then,
+        )
     raise Wrong(
-        "elements of dst come from the wrong positions in src", why=why, next="follow one element by hand, at an edge"
+        "in your kernel, elements of dst come from the wrong positions in src",
+        why=why,
+        next="follow one element by hand, at an edge",
     )
 
 
@@ -177,8 +185,8 @@ def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
             break
     if reads and writes:
         then = "use threadIdx.x for the last index of both src and dst: neighbours in a warp differ in threadIdx.x"
-        return Wrong("both reads of src and writes of dst are scattered", why=why, next=then)
+        return Wrong("your kernel scatters both its reads of src and its writes of dst", why=why, next=then)
     if reads:
-        return Wrong("reads of src are scattered", why=why, next="let each warp read along a row of src")
+        return Wrong("your kernel scatters its reads of src", why=why, next="let each warp read along a row of src")
     then = "let each warp read from the tile, and write along a row of dst"
-    return Wrong("writes of dst are scattered", why=why, next=then)
+    return Wrong("your kernel scatters its writes of dst", why=why, next=then)

@@ -41,19 +41,23 @@ class FirstLayers(Exercise):
                 if not close(found, right, atol=CLOSEST):
                     why = f"with {_a(layer)} as the only layer, {_apart(case, part, found, right)}"
                     then = "check this layer's row of the table, column by column"
-                    raise Wrong(f"a layer's {part} are wrong", why=why, next=then)
+                    raise Wrong(f"your {part} of a layer are wrong", why=why, next=then)
         for at, layer in enumerate(case["layers"]):
             for part in PARTS:
                 found, right = got["upto"][part][at], want["upto"][part][at]
                 if not close(found, right, atol=CLOSEST):
                     before = _a(case["layers"][at - 1])
-                    why = f"every layer is right on its own, but the {layer['kind']} after {before} is not"
+                    why = f"every layer is right on its own, but the {layer['kind']} after {before} is wrong"
                     then = "which channels, height and width does each kind pass on?"
-                    raise Wrong("a layer does not get the output shape of the previous layer", why=why, next=then)
+                    raise Wrong(
+                        "in your function, a layer does not get the output shape of the previous layer",
+                        why=why,
+                        next=then,
+                    )
         if not close(got["seconds"], want["seconds"]):
             why = f"got {got['seconds']:.4g} s, expected {want['seconds']:.4g} s; FLOP alone and bytes alone are right"
             then = "use the longer of the two times, layer by layer"
-            raise Wrong("the two times of a layer are combined wrongly", why=why, next=then)
+            raise Wrong("your function combines the two times of a layer wrongly", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives what all layers have alone; where these are right, the one that gives all stems."""

@@ -44,12 +44,16 @@ class OrderMatters(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["range"]) != 2:
             why = f"range_of_sums returned {counted(len(got['range']), 'number')}"
-            raise Wrong("expected the smallest and the largest sum", why=why, next="return (smallest, largest)")
+            raise Wrong(
+                "your function does not return the smallest and the largest sum",
+                why=why,
+                next="return (smallest, largest)",
+            )
         for found, right, what in zip(got["range"], want["range"], ("smallest", "largest"), strict=True):
             if not close(found, right):
-                why = f"got {found:.9g} as the {what} sum in {case['fmt']}, expected {right:.9g}"
+                why = f"got {found:.9g} as the {what} sum in {case['fmt']}, but expected {right:.9g}"
                 then = "try every order, and round after every addition"
-                raise Wrong(f"the {what} sum over all orders is wrong", why=why, next=then)
+                raise Wrong(f"your {what} sum over all orders is wrong", why=why, next=then)
         run = replayed_kernels(got["program"], _arrays(case))
         require_launch(run)
         _judge_sum(case, run)
@@ -66,7 +70,11 @@ class OrderMatters(Exercise):
             return None
         if all(_same(*pair) for pair in zip(found, [one[::-1] for one in right], strict=True)):
             then = "return (smallest, largest)"
-            return Wrong("the two sums are swapped", why="the largest sum comes first", next=then)
+            return Wrong(
+                "your function returns the two sums in the wrong order",
+                why="your function returns the largest sum first",
+                next=then,
+            )
         for rule, what, why, then in _RULES:
             given = [case["slips"].get(rule, case_right) for case, case_right in zip(cases, right, strict=True)]
             if all(
@@ -98,34 +106,40 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
         what, place, thread = run.undefined[0]
         why = f"thread {thread} of a block reads element {place} of {what}"
         raise Wrong(
-            "an element of shared memory is read before it is written",
+            "your kernel reads an element of shared memory before it is written",
             why=why,
             next="write every element before it is read",
         )
     leaves = {leaf: times for leaf, times in run.leaves(origin).items() if leaf[0] == "values"}
     if not leaves:
-        why = "no element of values has been added to out[0]"
-        raise Wrong("out[0] is not a sum of the values", why=why, next="write the sum to out[0] in the last kernel")
+        why = "no element of `values` has been added to out[0]"
+        raise Wrong(
+            "in your program, out[0] is not a sum of the values",
+            why=why,
+            next="write the sum to out[0] in the last kernel",
+        )
     if run.races and (len(leaves) < case["count"] or ("nothing", 0) in run.leaves(origin)):
         require_order(run)
     missing = [place for place in range(case["count"]) if ("values", place) not in leaves]
     if missing:
         why = f"values[{missing[0]}] is not in the sum; in all, {len(missing)} of {case['count']} are missing"
-        raise Wrong("some values are not in the sum", why=why, next="which thread adds the last values?")
+        raise Wrong("your sum leaves out some values", why=why, next="which thread adds the last values?")
     twice = [leaf[1] for leaf, times in leaves.items() if times != 1]
     if twice:
         why = f"the sum contains values[{twice[0]}] {leaves['values', twice[0]]} times"
-        raise Wrong("some values are in the sum more than once", why=why, next="which threads add this value?")
+        raise Wrong("your sum contains some values more than once", why=why, next="which threads add this value?")
     added = {leaf[1]: times for leaf, times in run.leaves(origin).items() if leaf[0] == "constant" and leaf[1] != 0.0}
     if added:
         number, times = next(iter(added.items()))
         why = f"the sum contains the number {number:g} {counted(times, 'time')}"
-        what = "the sum includes a number that is not one of the values"
+        what = "your sum includes a number that is not one of the values"
         raise Wrong(what, why=why, next="with which value does each thread begin?")
     others = run.operations(origin) - {"+"}
     if others:
         why = f"the result contains the operation {min(others)}"
-        raise Wrong("the result does not come from additions only", why=why, next="only add the values")
+        raise Wrong(
+            "your result does not come from additions only", why=why, next="use nothing but additions of the values"
+        )
 
 
 def _judge_beginning(run: WarpReplay) -> None:
@@ -137,7 +151,7 @@ def _judge_beginning(run: WarpReplay) -> None:
         why = f"{array}[{place}] is added with the value that it had before the first launch"
         atomic = any(one.op == "atomic_add" and one.array == array for one in run.requests)
         memory = "memory that was never initialized"
-        what = f"atomics add to {memory}" if atomic else f"the sum includes {memory}"
+        what = f"your atomics add to {memory}" if atomic else f"your sum includes {memory}"
         raise Wrong(what, why=why, next="write to this memory first, or do not read it")
 
 
@@ -148,23 +162,27 @@ def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
         again = replayed_kernels(text, _arrays(case), arrival_seed=seed)
         if again.shape_of(again.origins("out")[0]) != first:
             adds = sum(one.op == "atomic_add" for one in run.requests)
-            why = "when threads arrive in a different order, different sums are rounded"
+            why = "when threads arrive in a different order, your program adds and rounds in a different order"
             why += f"; the program makes {counted(adds, 'request')} with atomic additions" if adds > 1 else ""
             then = "let each block write its sum to its own element, and add these sums in an order that you choose"
-            raise Wrong("the order of additions depends on the order of arrival", why=why, next=then)
+            raise Wrong(
+                "in your program, the order of additions depends on the order in which threads arrive",
+                why=why,
+                next=then,
+            )
 
 
 def _judge_work(run: WarpReplay) -> None:
     readers = _readers(run)
     if readers < LEAST_BLOCKS:
-        why = f"only {counted(readers, 'block')} read values; at least {LEAST_BLOCKS} are required"
+        why = f"the values are read by only {counted(readers, 'block')}; at least {LEAST_BLOCKS} blocks are required"
         then = "let each block sum a part, and add the parts in a second launch"
-        raise Wrong("too few blocks share the work", why=why, next=then)
+        raise Wrong("in your program, too few blocks share the work", why=why, next=then)
     chain = run.depth(run.origins("out")[0])
     if chain > LONGEST_CHAIN:
         why = f"a chain has {chain} dependent additions; at most {LONGEST_CHAIN} are allowed"
         then = "use more threads with fewer values each, and a tree in each block"
-        raise Wrong("one thread adds too many values, one after the other", why=why, next=then)
+        raise Wrong("in your program, one thread adds too many values, one after the other", why=why, next=then)
 
 
 def _readers(run: WarpReplay) -> int:
@@ -191,61 +209,61 @@ def _same(one: Any, other: Any) -> bool:
 _RULES: tuple[tuple[str, str, str, str], ...] = (
     (
         "rounded_once",
-        "sums are not rounded after every addition",
-        "they are computed in 64 bits; only the final sum is rounded, or nothing is",
+        "your function does not round sums after every addition",
+        "your sums are computed in 64 bits, and at most the final sum is rounded",
         "round inside the loop, after each addition",
     ),
     (
         "never_rounded",
-        "sums are not rounded after every addition",
-        "they are computed in 64 bits; only the final sum is rounded, or nothing is",
+        "your function does not round sums after every addition",
+        "your sums are computed in 64 bits, and at most the final sum is rounded",
         "round inside the loop, after each addition",
     ),
     (
         "sorted",
-        "only sorted orders are tried",
+        "your function tries only sorted orders",
         "in all cases, your sums are those of the values in ascending and descending order",
         "try every order: any of them can lose the least or the most",
     ),
     (
         "there_and_back",
-        "only two orders are tried",
+        "your function tries only two orders",
         "in all cases, your sums are those of the list forwards and backwards",
         "use itertools.permutations to try every order",
     ),
     (
         "as_given",
-        "only one order is tried",
-        "in all cases, both sums are those of the given order",
+        "your function tries only one order",
+        "in all cases, both of your sums are those of the given order",
         "use itertools.permutations to try every order",
     ),
     (
         "by_size",
-        "only orders by absolute value are tried",
+        "your function tries only orders by absolute value",
         "in all cases, your sums are those with small values first and with large values first",
         "try every order: any of them can lose the least or the most",
     ),
     (
         "equal_once",
-        "several equal values are added only once",
+        "your function adds several equal values only once",
         "this happens in all cases",
         "permute the list itself: a set keeps only one of several equal values",
     ),
     (
         "first_twice",
-        "the first value of each order is added twice",
-        "in all cases, each sum starts with the first value and then adds it again",
+        "your function adds the first value of each order twice",
+        "in all cases, each of your sums starts with the first value and then adds this value again",
         "start with the first value, and continue with the second",
     ),
     (
         "in_float32",
-        "sums are always rounded in single precision (float32)",
+        "your function always rounds sums in single precision (float32)",
         "this happens in all cases, even if the format is different",
         "round to `fmt` instead",
     ),
     (
         "in_float16",
-        "sums are always rounded in half precision (float16)",
+        "your function always rounds sums in half precision (float16)",
         "this happens in all cases, even if the format is different",
         "round to `fmt` instead",
     ),

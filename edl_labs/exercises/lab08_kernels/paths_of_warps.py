@@ -31,13 +31,13 @@ class WarpPaths(Exercise):
             parts = " and ".join(_issued_by(case, *one) for one in dict.fromkeys((warps[0], warps[-1])))
             why = f"got {got['issued']}, expected {want['issued']}; in the first block, {parts}"
             then = "count each different path of a warp once; the last warp of a block ends with the block"
-            raise Wrong("the number of issued instructions is wrong", why=why, next=then)
+            raise Wrong("your number of issued instructions is wrong", why=why, next=then)
         if not case["can_be_sorted"]:
             return
         if sorted(got["order"]) != list(range(len(case["paths"]))):
-            why = f"the order has {len(got['order'])} numbers for {len(case['paths'])} elements"
+            why = f"your order has {len(got['order'])} numbers for {len(case['paths'])} elements"
             then = "return the number of each element once; numbers start at 0"
-            raise Wrong("the order does not contain every element once", why=why, next=then)
+            raise Wrong("your order does not contain every element once", why=why, next=then)
         if _mixed(case, got["order"]):
             raise _unsorted(case, got["order"])
 
@@ -73,22 +73,23 @@ def _mixed(case: Any, order: list[int]) -> list[int]:
 def _unsorted(case: Any, order: list[int]) -> Wrong:
     """Why warps of an order still take several paths."""
     first, block = _mixed(case, order)[0], case["block"]
-    why = f"warp {first // LANES} has {len({case['paths'][number] for number in order[first : first + LANES]})} paths"
+    taken = {case["paths"][number] for number in order[first : first + LANES]}
+    why = f"in your order, warp {first // LANES} has {len(taken)} paths"
     if not _mixed(case, sorted(range(len(order)), key=order.__getitem__)):
         then = "let the first entry be the number of the element that comes first"
-        return Wrong("the result gives each element's position in the order, not the order", why=why, next=then)
+        return Wrong("your result gives each element's position in the order, not the order itself", why=why, next=then)
     own = [order[at : at + block] for at in range(0, len(order), block)]
     if all(min(mine) // block == max(mine) // block == at for at, mine in enumerate(own)) and order != sorted(order):
-        then = "move elements to other blocks, too: one order covers all blocks"
-        return Wrong("elements are sorted only within their blocks", why=why, next=then)
+        then = "move elements to other blocks as well: one order covers all blocks"
+        return Wrong("your function sorts elements only within their blocks", why=why, next=then)
     lengths = [case["lengths"][case["paths"][number]] for number in order]
     if all(len(set(lengths[at : at + LANES])) == 1 for at in range(0, len(lengths), LANES)):
         then = "group elements by name: lengths[name] may be equal for two names"
         return Wrong(
-            "paths of the same length are treated as one path", why=f"{why}, all of the same length", next=then
+            "your function treats paths of the same length as one path", why=f"{why}, all of the same length", next=then
         )
     return Wrong(
-        "in your order, some warps still take several paths",
+        "some warps still take several paths with your order",
         why=why,
         next="put elements with equal paths next to each other",
     )
@@ -97,48 +98,48 @@ def _unsorted(case: Any, order: list[int]) -> Wrong:
 _ALL = "in all cases"
 SAID: dict[str, tuple[str, str, str]] = {
     "longest": (
-        "only the longest path of each warp is counted",
+        "your function counts only the longest path of each warp",
         f"this happens {_ALL}",
         "count all paths of a warp: they are issued one after the other",
     ),
     "every thread": (
-        "the path of every thread is counted separately",
+        "your function counts the path of every thread separately",
         f"this happens {_ALL}",
         "count each path of a warp once: all threads on it run together",
     ),
     "shortest": (
-        "only the shortest path of each warp is counted",
+        "your function counts only the shortest path of each warp",
         f"this happens {_ALL}",
         "count all paths of a warp: they are issued one after the other",
     ),
     "across blocks": (
-        "warps reach from one block into the next",
-        f"every 32 consecutive elements are counted as a warp {_ALL}",
+        "in your function, warps reach from one block into the next",
+        f"{_ALL}, your function counts every 32 consecutive elements as a warp",
         "begin a new warp with each block: the last warp of a block may be short",
     ),
     "by block": (
-        "the paths of a whole block are counted for each warp",
-        f"every warp issues all paths of its block {_ALL}",
+        "your function counts the paths of a whole block for each warp",
+        f"{_ALL}, every warp issues all paths of its block",
         "count only the paths that at least one of the warp's threads takes",
     ),
     "by list": (
-        "the paths of the whole list are counted for each warp",
-        f"every warp issues all paths of the list {_ALL}",
+        "your function counts the paths of the whole list for each warp",
+        f"{_ALL}, every warp issues all paths of the list",
         "count only the paths that at least one of the warp's threads takes",
     ),
     "half warps": (
-        "warps are counted with 16 threads instead of 32",
+        "your function counts warps with 16 threads instead of 32",
         f"this happens {_ALL}",
         "use 32 consecutive threads, or what is left of a block",
     ),
     "lengths for paths": (
-        "two paths of the same length are counted as one",
-        f"each different length of a warp's paths is counted once {_ALL}",
+        "your function counts two paths of the same length as one path",
+        f"{_ALL}, your function counts each different length of a warp's paths once",
         "collect the names of a warp's paths, not their lengths",
     ),
     "times lanes": (
-        "an instruction is counted once per thread instead of once per warp",
-        f"the instructions of a warp are multiplied by its number of threads {_ALL}",
+        "your function counts an instruction once per thread instead of once per warp",
+        f"{_ALL}, the instructions of a warp are multiplied by the warp's number of threads",
         "count an instruction of a warp once: its threads execute it together",
     ),
 }

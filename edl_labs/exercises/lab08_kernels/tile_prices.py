@@ -20,7 +20,7 @@ PARTS: dict[str, tuple[dict[str, float], str]] = {
 }
 _NEXT = {
     "computing": "count blocks, then waves, each rounded up; then compute the time of one wave",
-    "adding up": "which bytes are written, read, and written again? With which split are there no such bytes?",
+    "adding up": "which bytes does each kernel write or read for the sums? With which split are there no such bytes?",
     "launching": "add one more launch, but only if there is a second kernel",
 }
 
@@ -49,22 +49,27 @@ class TileChoice(Exercise):
             self._judge_prices(
                 case, got["parts"][part], want["parts"][part], f"one part of your time is wrong: {words}", part
             )
-        self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
+        self._judge_prices(case, got["seconds"], want["seconds"], "your time is not the sum of its parts", "")
         chosen, every = tuple(got["chosen"]), choices(case)
         if _A_DICT in chosen:
-            why, then = "best_tile must name a tile by its number", "return (the tile's number in chip['tiles'], split)"
-            raise Wrong("best_tile returns a tile's dict instead of its number", why=why, next=then)
+            why, then = (
+                "best_tile() must name a tile by its number",
+                "return (the tile's number in chip['tiles'], split)",
+            )
+            raise Wrong("your best_tile() returns a tile's dict instead of the tile's number", why=why, next=then)
         if chosen not in every:
             splits = f"splits {case['chip']['splits']}"
-            why = f"best_tile returned {chosen}; there are {len(case['chip']['tiles'])} tiles and the {splits}"
-            then = "return (number of the tile, split), and take the split from chip['splits']"
-            raise Wrong("the result is not a tile and a split of this chip", why=why, next=then)
+            why = f"best_tile() returned {chosen}; the chip has {len(case['chip']['tiles'])} tiles and the {splits}"
+            then = "return (the tile's number, the split), and take the split from chip['splits']"
+            raise Wrong("your result is not a tile and a split of this chip", why=why, next=then)
         took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
             parts = counted(chosen[1], "part")
             why = f"tile {chosen[0]} with sums in {parts} takes {seconds(took)}, but {seconds(best)} is possible"
             raise Wrong(
-                "another tile or split is faster", why=why, next="compute the time of every tile and split, and compare"
+                "your function does not choose the fastest tile and split",
+                why=why,
+                next="compute the time of every tile with every split, and compare",
             )
 
     def _judge_prices(self, case: Any, got: list[Any], want: list[Any], what: str, part: str) -> None:
@@ -72,9 +77,11 @@ class TileChoice(Exercise):
             if not close(found, right, atol=_CLOSEST):
                 one = case["chip"]["tiles"][tile]
                 why = f"tiles of {one['m']} x {one['n']}, with sums in {counted(split, 'part')}: "
-                why += f"got {found:.4g} s, expected {right:.4g} s"
+                why += f"got {seconds(found, digits=4)}, expected {seconds(right, digits=4)}"
                 raise Wrong(
-                    what, why=why, next=_NEXT.get(part, "add the second kernel to the waves if there is a split")
+                    what,
+                    why=why,
+                    next=_NEXT.get(part, "if there is a split, add the second kernel's time to that of the waves"),
                 )
 
     def format_case(self, case: Any) -> str:

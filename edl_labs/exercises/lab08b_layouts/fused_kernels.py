@@ -114,47 +114,50 @@ def _listed(kernels: Any, names: list[str]) -> Any:
 
 # What is told first where several rules are broken, each with its sentence and what to look at.
 _RULES = {
-    "unknown": ("a kernel has a node that the graph does not have", "use names from graph['nodes']"),
-    "empty": ("a kernel has no nodes", "leave this kernel out"),
-    "repeated": ("a kernel names one node twice", "list each node once in a kernel"),
-    "missing": ("a node is in no kernel", "put each node into at least one kernel"),
+    "unknown": ("one of your kernels has a node that the graph does not have", "use names from graph['nodes']"),
+    "empty": ("one of your kernels has no nodes", "leave this kernel out"),
+    "repeated": ("one of your kernels names the same node twice", "list each node once in a kernel"),
+    "missing": ("your kernels leave out a node", "put each node into at least one kernel"),
     "before a product": (
-        "a contraction's kernel computes what the contraction reads",
+        "one of your kernels computes what its own contraction reads",
         "compute these inputs in an earlier kernel: a product reads its inputs many times, in tiles",
     ),
     "two products": (
-        "contractions of different inputs are in one kernel",
+        "one of your kernels has contractions of different inputs",
         "let contractions share a kernel only if they read the same input: only weights can be stored side by side",
     ),
     "reduction after a product": (
-        "a reduction is in a contraction's kernel",
+        "one of your kernels has both a contraction and a reduction",
         "put the reduction into another kernel: it needs whole rows, but a tile has only a part of each row",
     ),
     "other loops": (
-        "nodes of one kernel need different loops",
+        "the nodes of one of your kernels need different loops",
         "compare the nodes' elements, and the rows of the reductions",
     ),
     "across a reduction": (
-        "a kernel continues after a reduction whose row it cannot keep",
+        "one of your kernels continues after a reduction whose row it cannot keep",
         "when the reduction has read the whole row, the row is needed again: is it still on the chip?",
     ),
     "computed twice": (
-        "a contraction or a reduction is computed in several kernels",
-        "compute it in a single kernel: only pointwise nodes may be computed again",
+        "several of your kernels compute the same contraction or reduction",
+        "compute this node in a single kernel: only pointwise nodes may be computed again",
     ),
     "writes another's": (
-        "a kernel writes a result that it does not compute",
+        "one of your kernels writes a result that it does not compute",
         "list only the kernel's own nodes in its writes",
     ),
     "circle": (
-        "kernels wait for each other in a circle",
+        "your kernels wait for each other in a circle",
         "split one of these kernels: it reads a result that depends on one of its own results",
     ),
     "never written": (
-        "a kernel reads a result that no kernel writes",
+        "one of your kernels reads a result that no kernel writes",
         "write this result: values computed in a kernel are lost when it ends",
     ),
-    "not kept": ("an output of the graph is not written", "write all outputs, because the caller reads them"),
+    "not kept": (
+        "your kernels do not write an output of the graph",
+        "write all outputs, because the caller reads them",
+    ),
 }
 _ORDER = list(_RULES)
 
@@ -162,7 +165,7 @@ _ORDER = list(_RULES)
 def _broken(graph: Any, problem: Any) -> Wrong:
     what, then = _RULES[problem.rule]
     if problem.rule == "not kept" and problem.why.split()[0] in graph["saved"]:
-        what = "a result that the backward pass needs is not written"
+        what = "your kernels do not write a result that the backward pass needs"
         then = "write all results that graph['saved'] lists, fused or not: the backward pass reads them"
     why = re.sub(
         r" of [\d.]+ \w*B\b", "", problem.why if problem.kernel < 0 else str(problem)
@@ -175,23 +178,23 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     saving = _saving(plan)
     if saving and not any(_are_neighbours(plan.graph, *pair) for pair in saving):
         return (
-            "only kernels that are neighbours in the order of nodes are joined",
+            "you join only kernels that are neighbours in the order of nodes",
             "try every pair: unrelated nodes may come between two that belong together",
         )
     if all(len(one.nodes) == 1 for one in plan.kernels):
         return (
-            "every node still has its own kernel",
+            "in your plan, every node still has its own kernel",
             "which two kernels read the same tensor? Which kernel reads another kernel's result?",
         )
     needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
     if needed.moved_bytes < plan.moved_bytes:
         return (
-            "results that are never read are written",
-            "write only results that another kernel reads, or that are in the graph's outputs or saved",
+            "your kernels write results that are never read",
+            "write only results that another kernel reads, or that are in graph['outputs'] or graph['saved']",
         )
     if any(once.moved_bytes < needed.moved_bytes for once in _changed(needed, _without)):
         return (
-            "computing a node again costs more than reading its result",
+            "one of your kernels computes a node again, which costs more than reading the node's result",
             "compare the bytes: reading all inputs of the node again, or writing its result once and reading it once",
         )
     for one, other in saving:
@@ -200,10 +203,10 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
         return _LEFT_OUT
     if any(copied.moved_bytes < needed.moved_bytes for copied in _changed(needed, _copied_nodes)):
         return (
-            "it would be cheaper to compute a node again",
+            "one of your kernels reads a result that it would be cheaper to compute again",
             "compare the bytes: writing and reading its result, or computing it again in the kernel that needs it",
         )
-    return "other kernels move fewer bytes", "which tensor is written and read most often between kernels?"
+    return "your kernels move more bytes than necessary", "which tensor is written and read most often between kernels?"
 
 
 def _changed(plan: Partition, changes: Any) -> list[Partition]:
@@ -273,7 +276,7 @@ def _joined(plan: Partition, i: int, j: int) -> Partition:
 
 
 _LEFT_OUT = (
-    "pointwise nodes after a contraction are left out of its kernel",
+    "your kernel of a contraction leaves out the pointwise nodes after the contraction",
     "add bias, activation or residual to this kernel: they can use each tile of the product while it is on the chip",
 )
 
@@ -284,28 +287,31 @@ def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
     kinds = [{graph.by_name[name].kind for name in kernel.nodes} for kernel in (one, other)]
     if all("contraction" in kind for kind in kinds):
         then = "join products of the same input, such as q, k and v: their weights can be side by side"
-        return "contractions of the same input are in separate kernels", then
+        return "your kernels separate contractions of the same input", then
     if any("contraction" in kind for kind in kinds):
         return _LEFT_OUT
     if _just_fits(plan, one, other):
         then = (
-            "keep rows of up to and including longest_row elements; compare the elements of one row, "
+            "keep rows of up to and including `longest_row` elements; compare the elements of one row, "
             "not the number of rows"
         )
-        return "rows of exactly longest_row elements are not kept on the chip", then
+        return "your kernels do not keep rows of exactly `longest_row` elements on the chip", then
     if any("reduction" in kind for kind in kinds):
         then = (
             "join the reduction with nodes of its loop: they may come before the reduction, or after it if its row "
             "stays on the chip"
         )
-        return "a reduction is separate from nodes with the same loop", then
+        return "your kernels separate a reduction from nodes with the same loop", then
     makes = {name for name in one.nodes for name in graph.by_name[name].makes}
     reads = {name for name in other.nodes for name in graph.by_name[name].reads}
     back = {name for name in one.nodes for name in graph.by_name[name].reads}
     if makes & reads or back & {name for node in other.nodes for name in graph.by_name[node].makes}:
         then = "let a node read another node's result in the same kernel, even if other kernels read it too"
-        return "consecutive pointwise nodes are in separate kernels", then
-    return "two kernels that read the same tensor could be one", "join them, so that the tensor is read once"
+        return "your kernels separate consecutive pointwise nodes", then
+    return (
+        "two of your kernels read the same tensor, but one kernel would be enough",
+        "join these two kernels, so that the tensor is read once",
+    )
 
 
 def _just_fits(plan: Partition, one: Kernel, other: Kernel) -> bool:

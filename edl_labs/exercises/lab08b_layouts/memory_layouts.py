@@ -57,13 +57,13 @@ class Strides(Exercise):
         every = list(placements(net))
         chosen = dict(chosen)
         if chosen not in every:
-            raise Wrong("the result is not a placement for this network", why=_no_placement(net, chosen), next=_PLACE)
+            raise Wrong("your result is not a placement for this network", why=_no_placement(net, chosen), next=_PLACE)
         bytes_of = [sum(_all_copies(one).values()) for one in want["copied"]]
         found, best = bytes_of[every.index(chosen)], min(bytes_of)
         if found > best:
             why = f"your placement copies {byte_count(found)}, but {byte_count(best)} is possible"
             then = "where must the layout change, and which tensor on the way is the smallest?"
-            raise Wrong("another placement copies fewer bytes", why=why, next=then)
+            raise Wrong("your placement does not copy the fewest bytes", why=why, next=then)
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The rule that gives all answers: to the tensors, else to all copies, else all choices."""
@@ -168,17 +168,19 @@ def _no_placement(net: Any, chosen: Any) -> str:
 
 def _misread(found: Any, right: str, why: str) -> Wrong:
     if found not in _ANSWERS:
-        return Wrong("the result is not a layout", why=why, next=f"return one of {', '.join(_ANSWERS)}")
+        return Wrong("your result is not a layout", why=why, next=f"return one of {', '.join(_ANSWERS)}")
     if right == "both":
         then = "a stride is multiplied by an index: does it matter if the only index is 0?"
-        return Wrong("a tensor that has both layouts is reported with one of them, or with none", why=why, next=then)
+        return Wrong(
+            "your function reports only one layout, or none, for a tensor that has both layouts", why=why, next=then
+        )
     if right == "neither":
         then = (
             "check every stride: it must be the product of the sizes of all inner dimensions, without gaps or expansion"
         )
-        return Wrong("a tensor with gaps or a different order is reported as having a layout", why=why, next=then)
+        return Wrong("your function reports a layout for a tensor with gaps or a different order", why=why, next=then)
     then = "start with the innermost dimension, W in NCHW and C in NHWC: its stride is 1; what are the other strides?"
-    return Wrong("a layout is derived wrongly from the strides", why=why, next=then)
+    return Wrong("your function derives a wrong layout from the strides", why=why, next=then)
 
 
 def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, int]) -> Wrong:
@@ -190,15 +192,15 @@ def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, 
         why = f"{name}: got {mine} bytes, expected {due}" + at
         if not due and _is_alike(net, name):
             then = "copy a tensor with one channel or one pixel only if it is padded: it already has both layouts"
-            return Wrong("a tensor is copied to a layout that it already has", why=why, next=then)
+            return Wrong("your answer copies a tensor to a layout that the tensor already has", why=why, next=then)
         if not due:
-            then = "which nodes read this tensor, and in which form? Does that form already exist?"
-            return Wrong("a tensor is copied unnecessarily", why=why, next=then)
+            then = "which nodes read this tensor, and in which form? Does this form already exist?"
+            return Wrong("your answer copies a tensor unnecessarily", why=why, next=then)
         if not mine:
-            what = "a copy of a tensor is missing"
+            what = "your answer leaves out a copy of a tensor"
             if name.endswith(".weight"):
-                what = "a copy of a weight is missing"
+                what = "your answer leaves out a copy of a weight"
             return Wrong(what, why=why, next="which form is needed, and which exists?")
         then = "count reading the existing form and writing the new one, with padding, once for each new form"
-        return Wrong("the bytes of a copy are wrong", why=why, next=then)
-    return Wrong("the copies are wrong", next="name tensors after their nodes, and weights like 'conv1.weight'")
+        return Wrong("in your answer, the bytes of a copy are wrong", why=why, next=then)
+    return Wrong("your copies are wrong", next="name tensors after their nodes, and weights like 'conv1.weight'")

@@ -1,12 +1,12 @@
 # %% mistake="a_bucket_a_layer"
-# told: every layer pays for its own rounds
+# told: your code sums each layer on its own, so every layer pays for its own rounds
 def plan_buckets(layers, link):
     """Each layer by itself."""
     return [[number] for number in reversed(range(len(layers)))]
 
 
 # %% mistake="after_the_backward_pass"
-# told: buckets are not sent as soon as they are ready
+# told: your step does not send buckets as soon as they are ready
 def run_step(dist, model, groups):
     """Everything is computed before anything is sent."""
     for group in groups:
@@ -19,7 +19,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="async_forgotten"
-# told: the backward pass is blocked during each all-reduce
+# told: your step blocks the backward pass during each all-reduce
 def run_step(dist, model, groups):
     """Calls all_reduce as it comes."""
     for group in groups:
@@ -30,7 +30,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="equal_bytes"
-# told: other groups would be faster
+# told: your groups are not the fastest
 def plan_buckets(layers, link):
     """A fixed cap, an eighth of all bytes, and the first layer by itself."""
     cap = sum(layer["gradient_bytes"] for layer in layers) / 8
@@ -45,7 +45,7 @@ def plan_buckets(layers, link):
 
 
 # %% mistake="fat_last_bucket"
-# told: the last bucket is too large
+# told: your last bucket is too large
 def plan_buckets(layers, link):
     """The last few layers first, and all others together."""
     order = list(reversed(range(len(layers))))
@@ -53,7 +53,7 @@ def plan_buckets(layers, link):
 
 
 # %% mistake="first_layers_first"
-# told: the first bucket is the last one to be ready
+# told: your first bucket is the last one to be ready
 def plan_buckets(layers, link):
     """In the order of the layers, two at a time."""
     order = list(range(len(layers)))
@@ -71,7 +71,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="last_bucket_stays"
-# told: gradients of some layers are never summed
+# told: your step never sums the gradients of some layers
 # %% replace
 ready = model.bucket(group)
 works.append(dist.all_reduce(ready, async_op=True, algorithm="ring"))
@@ -81,7 +81,7 @@ if group is not groups[-1]:
 
 
 # %% mistake="never_waits"
-# told: the update reads gradients that are still being summed
+# told: your update reads gradients that are still being summed
 def run_step(dist, model, groups):
     """Updates when everything has been sent."""
     for group in groups:
@@ -92,14 +92,14 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="one_bucket"
-# told: a single bucket is complete only when no backward kernel is left to hide its sum
+# told: you use a single bucket, so no backward kernel is left to hide its sum
 def plan_buckets(layers, link):
     """All gradients together."""
     return [list(reversed(range(len(layers))))]
 
 
 # %% mistake="sent_too_early"
-# told: a bucket is sent before all of its gradients are ready
+# told: your step sends a bucket before all of its gradients are ready
 def run_step(dist, model, groups):
     """Sends when the first layer of the bucket is ready."""
     works = []
@@ -114,7 +114,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="tail_in_no_bucket"
-# told: not every layer is in exactly one group
+# told: your groups do not contain every layer exactly once
 def plan_buckets(layers, link):
     """Neighbours in pairs; a layer that is left over stays behind."""
     order = list(reversed(range(len(layers))))
@@ -122,7 +122,7 @@ def plan_buckets(layers, link):
 
 
 # %% mistake="updates_first"
-# told: weights are updated before gradients are summed
+# told: your step updates weights before gradients are summed
 def run_step(dist, model, groups):
     """Sums after the update."""
     for group in groups:
@@ -134,7 +134,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="waits_after_each"
-# told: the step waits for a bucket while there is still something to compute
+# told: your step waits for a bucket's sum while there is still something to compute
 def run_step(dist, model, groups):
     """Waits for each bucket as soon as it is sent."""
     for group in groups:
@@ -145,7 +145,7 @@ def run_step(dist, model, groups):
 
 
 # %% mistake="waits_for_the_first_alone"
-# told: the update reads gradients that are still being summed
+# told: your update reads gradients that are still being summed
 # like: never_waits
 def run_step(dist, model, groups):
     """Waits for one work only."""

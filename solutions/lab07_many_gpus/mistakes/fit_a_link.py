@@ -16,14 +16,14 @@ def fit(sizes, took_s):
 
 
 # %% mistake="bus_goes_once"
-# told: only one half of the all-reduce is counted
+# told: your rate counts only one half of the all-reduce
 def bus_rate(ranks, size, took_s):
     """As for an all_gather."""
     return (ranks - 1) / ranks * size / took_s
 
 
 # %% mistake="half_of_alpha"
-# told: half of the rate is reached at a different size
+# told: your `half_bytes` is not the size at which half of the rate is reached
 from functools import wraps
 
 
@@ -41,7 +41,7 @@ fit = _half_of_alpha(fit)
 
 
 # %% mistake="in_bits"
-# told: the rate is in bits
+# told: your rate is in bits per second
 from functools import wraps
 
 
@@ -59,7 +59,7 @@ fit = _in_bits(fit)
 
 
 # %% mistake="in_microseconds"
-# told: alpha is in microseconds
+# told: your alpha is in microseconds
 from functools import wraps
 
 
@@ -77,7 +77,7 @@ fit = _in_microseconds(fit)
 
 
 # %% mistake="rate_of_a_small_one"
-# told: the rate is wrong
+# told: your rate is wrong
 def fit(sizes, took_s):
     """From the first message and one in the middle."""
     rate = sizes[10] / took_s[10]
@@ -85,7 +85,7 @@ def fit(sizes, took_s):
 
 
 # %% mistake="through_the_origin"
-# told: alpha is zero
+# told: your alpha is zero
 from functools import wraps
 
 
@@ -103,7 +103,7 @@ fit = _through_the_origin(fit)
 
 
 # %% mistake="twice_for_all"
-# told: the number of bytes on the bus is wrong
+# told: your rate counts the wrong number of bytes on the bus
 def bus_rate(ranks, size, took_s):
     """Twice the buffer, however many ranks."""
     return 2 * size / took_s

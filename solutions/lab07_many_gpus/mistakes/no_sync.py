@@ -1,5 +1,5 @@
 # %% mistake="divided_by_n_too"
-# told: gradients are divided by the wrong number
+# told: your loop divides gradients by the wrong number
 def train(ddp, batches, window):
     """By the window as well."""
     for start in range(0, len(batches), window):
@@ -14,7 +14,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="every_one_sends"
-# told: micro-batches send gradients needlessly
+# told: your loop sends gradients more often than necessary
 def train(ddp, batches, window):
     """no_sync is not used."""
     for start in range(0, len(batches), window):
@@ -28,7 +28,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="gradients_stay"
-# told: a step still contains gradients of another window
+# told: in your loop, a step still contains gradients of another window
 def train(ddp, batches, window):
     """Nothing is cleared."""
     for start in range(0, len(batches), window):
@@ -42,7 +42,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="last_one_silent"
-# told: a step uses gradients that were not all summed over the ranks
+# told: in your loop, a step uses gradients that were not all summed over the ranks
 def train(ddp, batches, window):
     """The last one is inside as well."""
     for start in range(0, len(batches), window):
@@ -56,7 +56,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="left_over_is_left"
-# told: the micro-batches are not used once each and in order
+# told: your loop does not use each micro-batch once, in order
 def train(ddp, batches, window):
     """Whole windows alone."""
     for start in range(0, len(batches) // window * window, window):
@@ -71,7 +71,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="mean_of_micro_batches"
-# told: tokens of the same window have different weights
+# told: your loop gives tokens of the same window different weights
 def train(ddp, batches, window):
     """Each micro-batch by its own tokens."""
     for start in range(0, len(batches), window):
@@ -89,7 +89,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="own_tokens"
-# told: each rank divides by its own number of tokens
+# told: in your loop, each rank divides by its own number of tokens
 def train(ddp, batches, window):
     """Tokens of this rank."""
     for start in range(0, len(batches), window):
@@ -104,7 +104,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="ranks_divide_twice"
-# told: DDP's division by the number of ranks is not undone
+# told: your loss does not undo DDP's division by the number of ranks
 def train(ddp, batches, window):
     """No factor P."""
     for start in range(0, len(batches), window):
@@ -119,7 +119,7 @@ def train(ddp, batches, window):
 
 
 # %% mistake="silent_backward_only"
-# told: a micro-batch runs only its backward pass inside no_sync()
+# told: your loop runs only the backward pass of a micro-batch inside no_sync()
 def train(ddp, batches, window):
     """Only the backward pass is inside."""
     for start in range(0, len(batches), window):

@@ -1,5 +1,5 @@
 # %% mistake="added_both_ways"
-# told: additions are priced in the second half too
+# told: your price includes additions in the second half, too
 from functools import wraps
 
 
@@ -16,7 +16,7 @@ price = _added_both_ways(price)
 
 
 # %% mistake="all_travels_between_nodes"
-# told: too many bytes are sent between nodes
+# told: your price includes too many bytes between nodes
 from functools import wraps
 
 
@@ -37,7 +37,7 @@ price = _all_travels_between_nodes(price)
 
 
 # %% mistake="alpha_once_each_way"
-# told: the ring does not pay alpha in every round
+# told: your price of the ring does not include alpha in every round
 from functools import wraps
 
 
@@ -58,14 +58,14 @@ price = _alpha_once_each_way(price)
 
 
 # %% mistake="always_a_ring"
-# told: another algorithm is cheaper
+# told: your function does not pick the cheapest algorithm
 def pick(job):
     """Rings are best: everybody says so."""
     return "ring"
 
 
 # %% mistake="depth_rounded_down"
-# told: log2 P is rounded down where P is not a power of two
+# told: your price rounds log2 P down where P is not a power of two
 from functools import wraps
 
 
@@ -89,7 +89,7 @@ price = _depth_rounded_down(price)
 
 
 # %% mistake="fast_links_between"
-# told: rounds that cross nodes are priced on the wrong links
+# told: your price uses the wrong links for rounds that cross nodes
 from functools import wraps
 
 
@@ -108,7 +108,7 @@ price = _fast_links_between(price)
 
 
 # %% mistake="every_round_crosses"
-# told: rounds that stay in a node are priced on the links between
+# told: your price uses the links between nodes for rounds that stay in a node
 from functools import wraps
 
 
@@ -127,7 +127,7 @@ price = _every_round_crosses(price)
 
 
 # %% mistake="fewest_rounds"
-# told: the algorithm with the fewest rounds is not always the fastest
+# told: your function always picks the algorithm with the fewest rounds
 def pick(job):
     """The least price of an empty message."""
     empty = {**job, "message_bytes": 0}
@@ -135,7 +135,7 @@ def pick(job):
 
 
 # %% mistake="never_halves"
-# told: messages are not halved from round to round
+# told: your price does not halve the messages from round to round
 from functools import wraps
 
 
@@ -155,7 +155,7 @@ price = _never_halves(price)
 
 
 # %% mistake="only_there"
-# told: the second half is missing
+# told: your price leaves out the second half of the all-reduce
 from functools import wraps
 
 
@@ -176,7 +176,7 @@ price = _only_there(price)
 
 
 # %% mistake="others_are_forgotten"
-# told: the ranks beyond a power of two are forgotten
+# told: your price leaves out the ranks beyond a power of two
 from functools import wraps
 
 
@@ -200,7 +200,7 @@ price = _others_are_forgotten(price)
 
 
 # %% mistake="slow_links_inside"
-# told: messages inside a node go over the slow links
+# told: your price sends messages inside a node over the slow links
 from functools import wraps
 
 
@@ -219,7 +219,7 @@ price = _slow_links_inside(price)
 
 
 # %% mistake="sums_are_free"
-# told: the time for adding up is left out
+# told: your price leaves out the time for adding up
 from functools import wraps
 
 
@@ -236,7 +236,7 @@ price = _sums_are_free(price)
 
 
 # %% mistake="tree_sends_chunks"
-# told: the tree's number of bytes is wrong
+# told: your price of the tree includes the wrong number of bytes
 from functools import wraps
 
 

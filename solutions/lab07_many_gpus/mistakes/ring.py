@@ -1,5 +1,5 @@
 # %% mistake="a_chain_and_back"
-# told: the buffer goes from rank to rank, one link at a time
+# told: your code passes the buffer from rank to rank, one link at a time
 def all_reduce(dist, buffer):
     """Up the chain adding, down the chain with the sum."""
     rank, last = dist.get_rank(), dist.get_world_size() - 1
@@ -22,7 +22,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="adds_all_the_way"
-# told: some ranks' elements are in the sum more than once
+# told: your sum contains some ranks' elements more than once
 def all_reduce(dist, buffer):
     """Adds in the second half too."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -54,7 +54,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="adds_before_it_is_there"
-# told: a chunk is used before it has arrived
+# told: your code uses a chunk before it has arrived
 def all_reduce(dist, buffer):
     """Never waits for what it receives."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -86,7 +86,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="blocks_in_send"
-# told: every rank waits until its send is received
+# told: in your code, every rank waits until its send is received
 def all_reduce(dist, buffer):
     """Sends first, then receives."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -117,7 +117,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="fewer_chunks_than_ranks"
-# told: there are fewer chunks than ranks
+# told: your code fails when the elements are divided among the ranks
 def all_reduce(dist, buffer):
     """Cuts as torch.chunk does."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -148,7 +148,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="in_small_pieces"
-# told: there are more messages than rounds
+# told: your code sends more messages than there are rounds
 def all_reduce(dist, buffer):
     """Sends each chunk in four pieces."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -184,7 +184,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="in_turns"
-# told: links are idle for part of the time
+# told: your code leaves links idle for part of the time
 def all_reduce(dist, buffer):
     """Even ranks send first, odd ones receive first."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -216,7 +216,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="mean_of_all"
-# told: the result is the mean, not the sum
+# told: your result is the mean, not the sum
 def all_reduce(dist, buffer):
     """Divides by P in the end."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -249,7 +249,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="never_waits_for_sends"
-# told: a chunk is changed while it is still being sent
+# told: your code changes a chunk while it is still being sent
 def all_reduce(dist, buffer):
     """Lets its sends go."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -280,7 +280,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="one_round_short"
-# told: no chunk has visited every rank
+# told: in your code, no chunk visits every rank
 def all_reduce(dist, buffer):
     """P - 2 rounds instead of P - 1."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -312,7 +312,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="only_scatters"
-# told: each rank has finished only a part of the sums
+# told: in your code, each rank finishes only a part of the sums
 def all_reduce(dist, buffer):
     """Stops after the first half."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -340,7 +340,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="over_one_rank"
-# told: one rank does the work of all
+# told: in your code, one rank does the work of all ranks
 def all_reduce(dist, buffer):
     """Everything goes to rank 0, and the sum comes back."""
     others = range(1, dist.get_world_size())
@@ -357,7 +357,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="rest_is_left_out"
-# told: elements at the end of the buffer are left out
+# told: your code leaves out elements at the end of the buffer
 def all_reduce(dist, buffer):
     """Chunks of n // P."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -389,7 +389,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="sends_left_open"
-# told: a send is still unfinished when all_reduce returns
+# told: in your code, a send is still unfinished when all_reduce() returns
 def all_reduce(dist, buffer):
     """Waits for its sends in the first half alone."""
     rank, count = dist.get_rank(), dist.get_world_size()
@@ -418,7 +418,7 @@ def all_reduce(dist, buffer):
 
 
 # %% mistake="whole_buffers_go_round"
-# told: more than one chunk is sent in a round
+# told: your code sends more than one chunk in a round
 def all_reduce(dist, buffer):
     """Each rank's whole buffer goes round, and everybody adds it."""
     rank, count = dist.get_rank(), dist.get_world_size()

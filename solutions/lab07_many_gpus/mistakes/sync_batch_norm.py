@@ -1,5 +1,5 @@
 # %% mistake="adds_them"
-# told: the gradients through mean and variance have the wrong sign
+# told: your gradients through mean and variance have the wrong sign
 # %% replace
 return scale * (gradient - sums[0] - y * sums[1])
 # %% by
@@ -7,7 +7,7 @@ return scale * (gradient + sums[0] + y * sums[1])
 
 
 # %% mistake="divides_by_own_rows"
-# told: a rank divides by its own number of rows
+# told: in your backward pass, a rank divides by its own number of rows
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -15,7 +15,7 @@ sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / 
 
 
 # %% mistake="eps_outside"
-# told: eps is added outside the root
+# told: your function adds eps outside the root
 # %% replace
 scale = (variance + eps).rsqrt()
 # %% by
@@ -23,7 +23,7 @@ scale = 1 / (variance.sqrt() + eps)
 
 
 # %% mistake="gathers_three_times"
-# told: the forward pass uses more than one collective
+# told: your forward pass uses more than one collective
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 counts, means, spreads = torch.stack(parts).unbind(1)
@@ -33,7 +33,7 @@ counts, means, spreads = (torch.stack(comm.all_gather(one)) for one in three)
 
 
 # %% mistake="kept_variance_divides"
-# told: rows are normalised with the unbiased variance
+# told: your function normalises rows with the unbiased variance
 # %% replace
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total
 # %% by
@@ -45,7 +45,7 @@ batch = mean, variance
 
 
 # %% mistake="mean_first"
-# told: all_reduce is called several times where one collective is enough
+# told: your function calls all_reduce several times where one collective is enough
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 counts, means, spreads = torch.stack(parts).unbind(1)
@@ -59,7 +59,7 @@ variance = comm.all_reduce(((x - mean) ** 2).sum(0)) / total
 
 
 # %% mistake="mean_is_constant"
-# told: the mean is treated as a constant
+# told: your backward pass treats the mean as a constant
 # %% replace
 return scale * (gradient - sums[0] - y * sums[1])
 # %% by
@@ -67,7 +67,7 @@ return scale * (gradient - y * sums[1])
 
 
 # %% mistake="means_averaged"
-# told: every rank's mean has the same weight
+# told: your function gives every rank's mean the same weight
 # %% replace
 mean = (counts * means).sum(0) / total
 # %% by
@@ -75,7 +75,7 @@ mean = means.mean(0)
 
 
 # %% mistake="momentum_swapped"
-# told: momentum and 1 - momentum are swapped
+# told: your function swaps momentum and 1 - momentum
 # %% replace
 after = [old + momentum * (new - old) for old, new in zip(running, batch, strict=True)]
 # %% by
@@ -86,7 +86,7 @@ after = [
 
 
 # %% mistake="never_moves"
-# told: a running statistic is not updated
+# told: your function does not update a running statistic
 # %% replace
 batch = mean, variance * total / (total - 1)
 after = [old + momentum * (new - old) for old, new in zip(running, batch, strict=True)]
@@ -96,7 +96,7 @@ return y, running, (y, scale, total)
 
 
 # %% mistake="no_eps"
-# told: eps is left out
+# told: your function leaves out eps
 # %% replace
 scale = (variance + eps).rsqrt()
 # %% by
@@ -104,7 +104,7 @@ scale = variance.rsqrt()
 
 
 # %% mistake="no_root"
-# told: rows are divided by the variance
+# told: your function divides rows by the variance
 # %% replace
 scale = (variance + eps).rsqrt()
 # %% by
@@ -112,7 +112,7 @@ scale = 1 / (variance + eps)
 
 
 # %% mistake="own_count_corrects"
-# told: the running variance is corrected with a rank's own count
+# told: your function corrects the running variance with a rank's own count
 # %% replace
 batch = mean, variance * total / (total - 1)
 # %% by
@@ -120,7 +120,7 @@ batch = mean, variance * count / (count - 1) if len(x) > 1 else variance * 0
 
 
 # %% mistake="own_rows_alone"
-# told: each rank normalises with only its own rows
+# told: in your code, each rank normalises with only its own rows
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 # %% by
@@ -128,7 +128,7 @@ parts = [torch.stack([count, x.mean(0), x.var(0, correction=0)])]
 
 
 # %% mistake="own_sums_back"
-# told: each rank's backward pass uses only its own rows
+# told: in your code, each rank's backward pass uses only the rank's own rows
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -136,7 +136,7 @@ sums = torch.stack([gradient.sum(0), (gradient * y).sum(0)]) / total
 
 
 # %% mistake="ranks_weigh_the_same"
-# told: every rank has the same weight, however many rows it has
+# told: your function gives every rank the same weight, regardless of its number of rows
 # %% replace
 mean = (counts * means).sum(0) / total
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total
@@ -146,7 +146,7 @@ variance = (spreads + (means - mean) ** 2).mean(0)
 
 
 # %% mistake="running_is_biased"
-# told: the running variance uses the biased variance
+# told: your running variance uses the biased variance
 # %% replace
 batch = mean, variance * total / (total - 1)
 # %% by
@@ -154,7 +154,7 @@ batch = mean, variance
 
 
 # %% mistake="running_of_own_rows"
-# told: running statistics cover only a rank's own rows
+# told: your running statistics cover only a rank's own rows
 # %% replace
 batch = mean, variance * total / (total - 1)
 # %% by
@@ -162,7 +162,7 @@ batch = x.mean(0), x.var(0, correction=0)
 
 
 # %% mistake="squares_of_values"
-# told: rounding costs too many digits
+# told: your function loses too many digits to rounding
 # %% replace
 parts = comm.all_gather(torch.stack([count, x.mean(0), x.var(0, correction=0)]))
 counts, means, spreads = torch.stack(parts).unbind(1)
@@ -176,7 +176,7 @@ variance = (squares / total - mean**2).clamp(min=0)
 
 
 # %% mistake="statistics_are_constants"
-# told: the mean and the variance are treated as constants
+# told: your backward pass treats the mean and the variance as constants
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 return scale * (gradient - sums[0] - y * sums[1])
@@ -185,7 +185,7 @@ return scale * gradient
 
 
 # %% mistake="sums_for_means"
-# told: sums over all rows are used as means
+# told: your backward pass uses sums over all rows as means
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -193,7 +193,7 @@ sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)]))
 
 
 # %% mistake="two_sums_back"
-# told: the backward pass uses more than one collective
+# told: your backward pass uses more than one collective
 # %% replace
 sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
 # %% by
@@ -201,7 +201,7 @@ sums = [comm.all_reduce(one.sum(0)) / total for one in (gradient, gradient * y)]
 
 
 # %% mistake="variance_is_constant"
-# told: the variance is treated as a constant
+# told: your backward pass treats the variance as a constant
 # %% replace
 return scale * (gradient - sums[0] - y * sums[1])
 # %% by
@@ -209,7 +209,7 @@ return scale * (gradient - sums[0])
 
 
 # %% mistake="variances_averaged"
-# told: the variance between the ranks' means is left out
+# told: your variance leaves out the variance between the ranks' means
 # %% replace
 variance = (counts * (spreads + (means - mean) ** 2)).sum(0) / total
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="absent_first"
-# told: the answer misses calls that meet but do not match
+# told: your answer misses calls that meet but do not match
 from functools import wraps
 
 
@@ -45,7 +45,7 @@ who_hangs = _anybody_is_awaited(who_hangs)
 
 
 # %% mistake="blames_the_many"
-# told: the odd one out is at fault, not the majority
+# told: your function blames a rank of the majority, but the odd one out is at fault
 from functools import wraps
 
 
@@ -67,7 +67,7 @@ who_hangs = _blames_the_many(who_hangs)
 
 
 # %% mistake="blames_who_waits"
-# told: the rank that you named is itself waiting; the others wait for a different one
+# told: the rank that you named is itself waiting; the other ranks wait for a different rank
 from functools import wraps
 
 
@@ -92,7 +92,7 @@ who_hangs = _blames_who_waits(who_hangs)
 
 
 # %% mistake="circles_everywhere"
-# told: ranks wait in two groups, but not in a circle
+# told: your answer names a circle, but the ranks of these two groups do not wait in a circle
 from functools import wraps
 
 
@@ -113,7 +113,7 @@ who_hangs = _circles_everywhere(who_hangs)
 
 
 # %% mistake="ended_is_lost"
-# told: the answer misses that a rank has ended
+# told: your answer misses that a rank has ended
 from functools import wraps
 
 
@@ -131,7 +131,7 @@ who_hangs = _ended_is_lost(who_hangs)
 
 
 # %% mistake="groups_are_one"
-# told: in this case, calls that meet do not differ
+# told: your answer names a mismatch, but in this case, calls that meet do not differ
 from functools import wraps
 
 
@@ -154,7 +154,7 @@ who_hangs = _groups_are_one(who_hangs)
 
 
 # %% mistake="silence_is_slow"
-# told: the answer misses that a rank gives no sign
+# told: your answer misses that a rank gives no sign
 from functools import wraps
 
 
@@ -172,7 +172,7 @@ who_hangs = _silence_is_slow(who_hangs)
 
 
 # %% mistake="sizes_are_calls"
-# told: one rank makes the same call with a different size
+# told: your answer misses that one rank makes the same call with a different size
 from functools import wraps
 
 
@@ -190,7 +190,7 @@ who_hangs = _sizes_are_calls(who_hangs)
 
 
 # %% mistake="sizes_first"
-# told: an earlier condition already holds
+# told: your function overlooks that an earlier condition already holds
 from functools import wraps
 
 
@@ -213,7 +213,7 @@ who_hangs = _sizes_first(who_hangs)
 
 
 # %% mistake="slow_is_lost"
-# told: the answer misses that a rank still computes
+# told: your answer misses that a rank still computes
 from functools import wraps
 
 

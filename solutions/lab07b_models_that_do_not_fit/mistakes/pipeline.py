@@ -1,5 +1,5 @@
 # %% mistake="all_warm_up_alike"
-# told: every stage warms up as long as the first
+# told: in your schedule, every stage warms up as long as the first stage
 def order(schedule, stage, stages, micro):
     """Every stage holds p micro-batches."""
     warm = micro if schedule == "gpipe" else min(micro, stages - 1)
@@ -10,7 +10,7 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="both_stages_send"
-# told: two stages send to each other
+# told: in your schedule, stages send at the same time, but none of them receives
 # %% replace
 stage.isend_forward(i)
 # %% by
@@ -22,14 +22,14 @@ stage.send_backward(i)
 
 
 # %% mistake="bubble_of_each_micro_batch"
-# told: the bubble does not grow with the number of micro-batches
+# told: your result counts the bubble several times
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """Fills and drains for every micro-batch."""
     return micro * (stages - 1) * (forward_s + backward_s) / chunks
 
 
 # %% mistake="chunks_do_not_matter"
-# told: the result misses that interleaved chunks shrink the bubble
+# told: your result ignores that interleaved chunks shrink the bubble
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """All schedules have the same bubble."""
     return (stages - 1) * (forward_s + backward_s)
@@ -45,14 +45,14 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="idles_for_itself"
-# told: a stage's own pass is counted as idle time
+# told: your result counts a stage's own pass as idle time
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """A pass of every stage."""
     return stages * (forward_s + backward_s) / chunks
 
 
 # %% mistake="newest_first"
-# told: a pass reads a micro-batch other than its own
+# told: in your schedule, a pass does not read the data of its own micro-batch
 def order(schedule, stage, stages, micro):
     """In GPipe the last micro-batch goes back first, on all stages but the last."""
     if schedule == "gpipe":
@@ -68,7 +68,7 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="no_warm_up"
-# told: micro-batches go through the whole pipeline one at a time
+# told: in your schedule, micro-batches go through the whole pipeline one at a time
 def order(schedule, stage, stages, micro):
     """One forward, one backward, from the first micro-batch on."""
     if schedule == "gpipe":
@@ -79,7 +79,7 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="one_schedule_for_both"
-# told: a backward pass runs too early for GPipe
+# told: your schedule runs a backward pass too early for GPipe
 def order(schedule, stage, stages, micro):
     """1F1B, whatever is asked for."""
     warm = min(micro, stages - 1 - stage)
@@ -90,7 +90,7 @@ def order(schedule, stage, stages, micro):
 
 
 # %% mistake="one_too_many_in_flight"
-# told: the warm-up is too long
+# told: your warm-up is too long
 def order(schedule, stage, stages, micro):
     """The warm-up of a stage counts the stage itself."""
     warm = micro if schedule == "gpipe" else min(micro, stages - stage)
@@ -115,7 +115,7 @@ stage.backward(i)
 
 
 # %% mistake="receives_one_ahead"
-# told: a stage holds more than the data of its micro-batches in flight
+# told: in your schedule, a stage holds more than the data of its micro-batches in flight
 def run_stage(stage, schedule):
     """In 1F1B, receives one input ahead."""
     is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
@@ -163,14 +163,14 @@ def run_stage(stage, schedule):
 
 
 # %% mistake="share_for_seconds"
-# told: the result is a share of the step, not a time
+# told: your result is a share of the step, not a time
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """The bubble as a share."""
     return (stages - 1) / (chunks * micro + stages - 1)
 
 
 # %% mistake="shrinks_the_bubble"
-# told: 1F1B does not shrink the bubble
+# told: your answer shrinks the bubble of 1F1B, but 1F1B does not shrink the bubble
 def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
     """What public teaching material says of 1F1B."""
     if schedule == "1f1b":
@@ -180,7 +180,7 @@ def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
 
 
 # %% mistake="warm_up_one_too_short"
-# told: the warm-up is too short
+# told: your warm-up is too short
 def order(schedule, stage, stages, micro):
     """One forward pass fewer before the first gradient."""
     warm = micro if schedule == "gpipe" else max(0, min(micro, stages - 2 - stage))

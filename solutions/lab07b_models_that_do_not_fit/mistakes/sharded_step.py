@@ -1,5 +1,5 @@
 # %% mistake="first_layer_is_forgotten"
-# told: the step is incomplete
+# told: your step is incomplete
 # %% replace
 reducing.wait()
 layers.update(0)
@@ -7,7 +7,7 @@ layers.update(0)
 
 
 # %% mistake="gathers_all_first"
-# told: all layers are gathered before the first one runs
+# told: your step gathers all layers before the first layer runs
 def sharded_step(layers):
     """Everything is there before anything runs."""
     for work in [layers.all_gather(i) for i in range(layers.count)]:
@@ -22,7 +22,7 @@ def sharded_step(layers):
 
 
 # %% mistake="gathers_behind_the_pass"
-# told: the next layer is gathered after the pass that should hide it
+# told: your step gathers the next layer after the pass that should hide this gather
 # %% replace
 gathering.wait()
 if i < last:
@@ -48,7 +48,7 @@ layers.backward(i)
 
 
 # %% mistake="gathers_when_needed"
-# told: nothing is gathered ahead
+# told: your step gathers nothing ahead, so computing waits for weights
 def sharded_step(layers):
     """Gathers right before each pass."""
     for i in range(layers.count):
@@ -69,7 +69,7 @@ def sharded_step(layers):
 
 
 # %% mistake="keeps_weights_for_backward"
-# told: weights stay in memory from the forward to the backward pass
+# told: your step keeps weights in memory from the forward to the backward pass
 def sharded_step(layers):
     """Gathers once."""
     ahead = layers.all_gather(0)
@@ -86,7 +86,7 @@ def sharded_step(layers):
 
 
 # %% mistake="never_frees_weights"
-# told: gathered weights are never freed
+# told: your step never frees gathered weights
 def sharded_step(layers):
     """Keeps what it has gathered."""
     works = []
@@ -115,7 +115,7 @@ def sharded_step(layers):
 
 
 # %% mistake="runs_before_the_weights"
-# told: a layer runs before its weights have arrived
+# told: your step runs a layer before its weights have arrived
 # %% replace
 gathering.wait()
 if i < last:
@@ -126,7 +126,7 @@ if i < last:
 
 
 # %% mistake="sums_at_the_end"
-# told: the gradients of all layers stay until the end
+# told: your step keeps the gradients of all layers until the end
 def sharded_step(layers):
     """Sums after the whole backward pass."""
     last = layers.count - 1
@@ -151,7 +151,7 @@ def sharded_step(layers):
 
 
 # %% mistake="two_gathers_ahead"
-# told: too many layers are gathered ahead
+# told: your step gathers too many layers ahead
 def sharded_step(layers):
     """Two layers on their way, so that nothing ever waits."""
     last, works = layers.count - 1, {0: layers.all_gather(0), 1: layers.all_gather(1)}
@@ -179,7 +179,7 @@ def sharded_step(layers):
 
 
 # %% mistake="updates_before_the_sum"
-# told: a shard is updated before its sum has arrived
+# told: your step updates a shard before the sum of its gradients has arrived
 def sharded_step(layers):
     """Never waits for a sum."""
     last = layers.count - 1
@@ -206,7 +206,7 @@ def sharded_step(layers):
 
 
 # %% mistake="updates_one_layer_later"
-# told: gradients are freed too late
+# told: your step frees gradients too late
 def sharded_step(layers):
     """Sums have two passes to hide behind."""
     last = layers.count - 1
@@ -236,7 +236,7 @@ def sharded_step(layers):
 
 
 # %% mistake="updates_without_a_sum"
-# told: a shard is updated without a sum over the ranks
+# told: your step updates a shard without a sum over the ranks
 def sharded_step(layers):
     """Updates from what this rank has."""
     last = layers.count - 1
@@ -259,7 +259,7 @@ def sharded_step(layers):
 
 
 # %% mistake="waits_for_every_sum"
-# told: compute waits for every sum
+# told: in your step, computing waits for every sum
 def sharded_step(layers):
     """Updates at once."""
     last = layers.count - 1

@@ -1,5 +1,5 @@
 # %% mistake="averages_the_parts"
-# told: the ranks' parts are averaged
+# told: your code averages the ranks' parts
 class FromRanks(torch.autograd.Function):
     """Averages, as gradients are in data parallel training."""
 
@@ -25,7 +25,7 @@ def forward(shard, x, comm):
 
 
 # %% mistake="bias_is_lost"
-# told: the output's bias is missing
+# told: your output does not contain the bias
 def forward(shard, x, comm):
     """Products alone."""
     x = ToRanks.apply(x, comm)
@@ -37,14 +37,14 @@ def forward(shard, x, comm):
 
 
 # %% mistake="bias_of_every_rank"
-# told: every rank adds the bias before the sum
+# told: in your code, every rank adds the bias before the sum
 def forward(shard, x, comm):
     """Sums outputs that have their bias."""
     return FromRanks.apply(whole_block(shard, ToRanks.apply(x, comm)), comm)
 
 
 # %% mistake="first_ranks_round_up"
-# told: a rank has less than its share
+# told: in your code, a rank has less than its share
 def shards(block, rank, ranks):
     """The first ranks have the quotient rounded up, the last one what is left."""
 
@@ -69,7 +69,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="flattened_output"
-# told: the output's shape differs from the block's
+# told: the shape of your output differs from that of the block's output
 def _flat(exact):
     def forward(shard, x, comm):
         return exact(shard, x, comm).flatten()
@@ -81,7 +81,7 @@ forward = _flat(forward)
 
 
 # %% mistake="gradient_summed_again"
-# told: the gradient of the sum is summed again
+# told: your backward pass sums the gradient of the sum again
 # %% replace
 return comm.all_reduce(part)
 # %% by
@@ -94,7 +94,7 @@ return ctx.comm.all_reduce(gradient), None
 
 
 # %% mistake="head_on_two_ranks"
-# told: a head is split over two ranks
+# told: your code splits a head over two ranks
 def shards(block, rank, ranks):
     """Channels are cut, wherever heads end."""
 
@@ -115,7 +115,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="input_gradient_of_one"
-# told: each rank has only its own part of the input's gradient
+# told: in your code, each rank has only its own part of the input's gradient
 # %% replace
 ctx.comm = comm
 # %% by
@@ -126,7 +126,7 @@ return gradient, None
 
 
 # %% mistake="last_rank_takes_the_rest"
-# told: the parts are not as equal as they can be
+# told: your parts are not as equal as they can be
 def shards(block, rank, ranks):
     """Whatever does not divide goes to the last rank."""
 
@@ -150,7 +150,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="mlp_rest_to_the_last"
-# told: the parts are not as equal as they can be
+# told: your parts are not as equal as they can be
 # like: last_rank_takes_the_rest
 def shards(block, rank, ranks):
     """Hidden channels that do not divide go to the last rank; heads are shared fairly."""
@@ -175,7 +175,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="never_summed"
-# told: the outputs of the ranks are never summed
+# told: your code never sums the outputs of the ranks
 # %% replace
 return comm.all_reduce(part)
 # %% by
@@ -183,7 +183,7 @@ return part.view_as(part)
 
 
 # %% mistake="rest_of_columns_lost"
-# told: some columns are missing or present twice
+# told: in your shards, some columns are missing or present twice
 def shards(block, rank, ranks):
     """Parts of a whole number of columns, and the rest is forgotten."""
     if block["kind"] == "mlp":
@@ -201,7 +201,7 @@ def shards(block, rank, ranks):
 
 
 # %% mistake="root_of_the_whole_width"
-# told: the heads compute something different from what they compute in the whole block
+# told: your heads do not compute what they compute in the whole block
 # %% replace
 part = heads_of(shard, x) @ shard["out"]
 # %% by
@@ -209,7 +209,7 @@ part = heads_of(shard | {"heads": 1}, x) @ shard["out"]
 
 
 # %% mistake="rows_first"
-# told: the first matrix is cut by rows
+# told: your code cuts the first matrix by rows
 def shards(block, rank, ranks):
     """Rows of the first matrix, columns of the second."""
 
@@ -261,7 +261,7 @@ def forward(shard, x, comm):
 
 
 # %% mistake="share_of_the_bias"
-# told: only a share of the output's bias is added
+# told: your output contains only a share of the bias
 def _shared(exact):
     def shards(block, rank, ranks):
         part = exact(block, rank, ranks)
@@ -275,7 +275,7 @@ shards = _shared(shards)
 
 
 # %% mistake="two_sums_backward"
-# told: the backward pass makes more than one all-reduce
+# told: your backward pass makes more than one all-reduce
 def forward(shard, x, comm):
     """x enters once for each matrix."""
     if shard["kind"] == "mlp":
@@ -295,7 +295,7 @@ def forward(shard, x, comm):
 
 
 # %% mistake="whole_on_every_rank"
-# told: every rank holds the whole block
+# told: in your code, every rank holds the whole block
 def shards(block, rank, ranks):
     """Nothing is cut."""
     return dict(block)
@@ -307,7 +307,7 @@ def forward(shard, x, comm):
 
 
 # %% mistake="without_a_function"
-# told: no gradient passes through the sum
+# told: in your code, no gradient passes through the sum
 def forward(shard, x, comm):
     """Sums with the call itself."""
     x = ToRanks.apply(x, comm)

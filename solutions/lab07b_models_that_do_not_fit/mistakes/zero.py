@@ -1,7 +1,7 @@
 # %% mistake="zero_all_always"
-# told: in your answer, stages 0 and 1 send in every micro-batch instead of once per step
-# why: the bytes of these stages are multiplied by the number of micro-batches
-# next: accumulate gradients locally, and send them once per step
+# told: in your answer, stages 0 and 1 send data in every micro-batch instead of once per step
+# why: your answer multiplies the bytes of these stages by the number of micro-batches
+# next: accumulate gradients on each GPU, and send them once per step
 def sent_bytes(stage, ranks, recipe):
     """All of it, each micro-batch."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -15,7 +15,7 @@ def sent_bytes(stage, ranks, recipe):
 # %% mistake="zero_all_reduce_in_stage_1"
 # told: in your answer, stage 1 uses an all-reduce, which it does not need
 # why: in your stage 1, every rank receives all of the sums
-# next: which rank updates a shard, and needs its gradients?
+# next: which rank updates a shard, and so needs the shard's gradients?
 def sent_bytes(stage, ranks, recipe):
     """Gradients are whole."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -27,9 +27,9 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_all_reduces"
-# told: in your answer, sharded gradients are all-reduced
+# told: your answer all-reduces sharded gradients
 # why: in your stages 1 to 3, every rank receives all of the sums
-# next: which rank needs the sum of a shard's gradients?
+# next: which rank needs the summed gradients of a shard?
 def sent_bytes(stage, ranks, recipe):
     """Sums for everybody."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -41,7 +41,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_each_stage_alone"
-# told: in your answer, a stage does not shard what the stages before it shard
+# told: in your answer, a stage does not shard what the previous stages shard
 # why: your stage 2 holds the whole optimizer state again
 # next: let each stage also shard what the previous stages shard
 def held_bytes(stage, ranks, recipe):
@@ -59,8 +59,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_fractions"
-# told: in your answer, shards are not rounded up
-# why: a layer's parameters divided by the ranks are left as a fraction
+# told: your answer does not round shards up
+# why: in your answer, a shard can have a fraction of a parameter
 # next: round up: all shards of a layer have the same whole number of parameters
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
@@ -69,7 +69,7 @@ return sum(layers) / (ranks if sharded else 1)
 
 
 # %% mistake="zero_frozen_backward"
-# told: in your answer, weights of frozen layers are gathered for a backward pass
+# told: your answer gathers the weights of frozen layers for a backward pass
 # why: but no backward pass goes through these layers
 # next: where does the backward pass end?
 def sent_bytes(stage, ranks, recipe):
@@ -83,8 +83,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_gathered"
-# told: in your answer, weights of frozen layers are gathered after the update
-# why: your stages 1 and 2 send these weights, too
+# told: your answer gathers the weights of frozen layers after the update
+# why: your stages 1 and 2 send these weights as well
 # next: which weights does the update change?
 def sent_bytes(stage, ranks, recipe):
     """All weights."""
@@ -99,8 +99,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_gradients"
-# told: in your answer, frozen layers are counted with gradients
-# why: the held bytes include the gradients of all layers
+# told: in your answer, frozen layers have gradients
+# why: your held bytes include the gradients of all layers
 # next: where does the backward pass end?
 def held_bytes(stage, ranks, recipe):
     """No state, but gradients."""
@@ -117,9 +117,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_left_out"
-# told: in your answer, weights of frozen layers are left out
-# why: only the weights of the trained layers are counted
-# next: count these weights too: the forward pass goes through frozen layers
+# told: your answer leaves out the weights of frozen layers
+# why: your answer counts only the weights of the trained layers
+# next: count these weights as well: the forward pass goes through frozen layers
 def held_bytes(stage, ranks, recipe):
     """What is trained."""
     trained = recipe["layers"][recipe["frozen"] :]
@@ -135,8 +135,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_updated"
-# told: in your answer, frozen layers are counted as if they were trained
-# why: the held bytes include the frozen layers' gradients and optimizer state
+# told: your answer counts frozen layers as if they were trained
+# why: your held bytes include the frozen layers' gradients and optimizer state
 # next: what is kept of a layer that is not updated?
 def held_bytes(stage, ranks, recipe):
     """All layers alike."""
@@ -153,7 +153,7 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_frozen_whole"
-# told: in your answer, weights of frozen layers are not sharded
+# told: your answer does not shard the weights of frozen layers
 # why: your stage 3 holds these weights whole on every GPU
 # next: shard all weights in stage 3, trained or not
 def held_bytes(stage, ranks, recipe):
@@ -173,7 +173,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_gathers_once"
 # told: in your answer, stage 3 gathers weights for only one micro-batch
-# why: the number of micro-batches makes no difference to the weights that stage 3 sends
+# why: the number of micro-batches makes no difference to the weights that your stage 3 sends
 # next: where would whole weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Kept over the step."""
@@ -186,8 +186,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_gradients_in_fp32"
-# told: in your answer, gradients are always counted in fp32
-# why: every gradient takes four bytes, although the recipe gives their size
+# told: your answer always counts gradients in fp32
+# why: your answer counts 4 bytes for every gradient, even if the recipe gives another size
 # next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
     """As in a deck."""
@@ -222,9 +222,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_never_gathers"
-# told: in your answer, updated weights are never gathered in stages 1 and 2
+# told: your answer never gathers updated weights in stages 1 and 2
 # why: your stages 1 and 2 send only gradients
-# next: each GPU has updated only its own shard: how does it get the others?
+# next: each GPU has updated only its own shard: how does it get the other shards?
 def sent_bytes(stage, ranks, recipe):
     """Weights are sharded in stage 3 alone."""
     shards = [-(-count // ranks) for count in recipe["layers"]]
@@ -237,7 +237,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_one_gather"
 # told: in your answer, stage 3 does not gather weights again before the backward pass
-# why: weights are sent for only one of the two passes
+# why: your stage 3 sends weights for only one of the two passes
 # next: what happens to the gathered weights after the forward pass?
 def sent_bytes(stage, ranks, recipe):
     """Gathered once."""
@@ -250,8 +250,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_micro_batch"
-# told: in your answer, stages 2 and 3 send for only one micro-batch
-# why: the number of micro-batches makes no difference
+# told: in your answer, stages 2 and 3 send data for only one micro-batch
+# why: the number of micro-batches makes no difference to what your stages 2 and 3 send
 # next: where would whole gradients or weights be kept until the next micro-batch?
 def sent_bytes(stage, ranks, recipe):
     """Once a step."""
@@ -264,7 +264,7 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early"
-# told: in your answer, each stage is treated as the next one
+# told: your answer treats each stage as the next stage
 # why: your stage 0 holds what stage 1 should hold
 # next: start with stage 0, which shards nothing
 def held_bytes(stage, ranks, recipe):
@@ -282,9 +282,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_priced_as_gradients"
-# told: in your answer, weights are counted with the gradients' bytes per parameter
-# why: recipe['weights'] makes no difference
-# next: use each part's own number of bytes
+# told: your answer counts weights with the gradients' bytes per parameter
+# why: recipe['weights'] makes no difference to your answer
+# next: use each part's own number of bytes per parameter
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
 return (ranks - 1) * sent_shards
@@ -293,9 +293,9 @@ return (ranks - 1) * recipe["gradients"] * (gradients + weights)
 
 
 # %% mistake="zero_priced_as_weights"
-# told: in your answer, gradients are counted with the weights' bytes per parameter
-# why: recipe['gradients'] makes no difference
-# next: use each part's own number of bytes
+# told: your answer counts gradients with the weights' bytes per parameter
+# why: recipe['gradients'] makes no difference to your answer
+# next: use each part's own number of bytes per parameter
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
 return (ranks - 1) * sent_shards
@@ -304,7 +304,7 @@ return (ranks - 1) * recipe["weights"] * (gradients + weights)
 
 
 # %% mistake="zero_reduced_only"
-# told: in your answer, only half of the all-reduce is counted
+# told: your answer counts only half of the all-reduce
 # why: your stage 0 sends half of what it should send
 # next: count both halves: a reduce-scatter, then an all-gather
 def sent_bytes(stage, ranks, recipe):
@@ -318,8 +318,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_rounded_down"
-# told: in your answer, shards are rounded down
-# why: in your answer, the last parameters of a layer are on no GPU
+# told: your answer rounds shards down
+# why: with shards rounded down, the last parameters of a layer are on no GPU
 # next: round up, so that every parameter is on a GPU
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
@@ -328,8 +328,8 @@ return sum(count // ranks if sharded else count for count in layers)
 
 
 # %% mistake="zero_rounded_once"
-# told: in your answer, shards are rounded up once for the whole model
-# why: the layers' parameters are added up before they are cut
+# told: your answer rounds up once for the whole model, not once for each layer
+# why: your answer adds up the layers' parameters before it cuts them into shards
 # next: cut each layer separately
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
@@ -352,8 +352,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_sent_fractions"
-# told: in your answer, shards that are sent are not rounded up
-# why: a layer's parameters divided by the ranks are left as a fraction
+# told: your answer does not round up the shards that are sent
+# why: in your answer, a shard can have a fraction of a parameter
 # next: round up: all shards of a layer have the same whole number of parameters
 def sent_bytes(stage, ranks, recipe):
     """A P-th."""
@@ -381,7 +381,7 @@ def sent_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_sums_always"
 # told: in your answer, stages 0 and 1 send gradients in every micro-batch
-# why: but whole gradients can be added up locally until the end of the step
+# why: but each GPU can add up whole gradients until the end of the step
 # next: accumulate gradients, and send them once per step
 def sent_bytes(stage, ranks, recipe):
     """Each micro-batch."""
@@ -408,8 +408,8 @@ def sent_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_to_itself"
-# told: in your answer, a GPU's own shard is counted as sent
-# why: every number of bytes is ranks / (ranks - 1) times what it should be
+# told: your answer counts a GPU's own shard as sent
+# why: each of your numbers of sent bytes is `ranks / (ranks - 1)` times what it should be
 # next: how many of the shards go through a GPU's link?
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
@@ -419,8 +419,8 @@ return ranks * (recipe["gradients"] * gradients + recipe["weights"] * weights)
 
 
 # %% mistake="zero_two_byte_gradients"
-# told: in your answer, gradients are always counted with two bytes
-# why: recipe['gradients'] makes no difference
+# told: your answer always counts 2 bytes per gradient
+# why: recipe['gradients'] makes no difference to your answer
 # next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
     """bf16."""
@@ -438,7 +438,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_weights_first"
 # told: in your answer, the stages shard the parts in the wrong order
-# why: weights are sharded first and the optimizer state last
+# why: your answer shards the weights first and the optimizer state last
 # next: shard the largest part first
 def held_bytes(stage, ranks, recipe):
     """As they are listed."""
@@ -455,9 +455,9 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_whole_layers_sent"
-# told: in your answer, whole layers are sent instead of ranks - 1 shards
-# why: each collective counts all parameters of a layer
-# next: count ranks - 1 shards, each rounded up
+# told: in your answer, whole layers are sent instead of `ranks - 1` shards
+# why: for each collective, your answer counts all parameters of a layer
+# next: count `ranks - 1` shards, each rounded up
 def sent_bytes(stage, ranks, recipe):
     """Psi, 2 Psi, 3 Psi."""
     shards = list(recipe["layers"])
@@ -487,8 +487,8 @@ def held_bytes(stage, ranks, recipe):
 
 
 # %% mistake="zero_one_stage_early_from_1"
-# told: in your answer, stages 1 and 2 are treated as stages 2 and 3
-# why: gradients are sharded from stage 1 on, and weights from stage 2 on
+# told: your answer treats stages 1 and 2 as stages 2 and 3
+# why: your answer shards gradients from stage 1 on, and weights from stage 2 on
 # next: shard the optimizer state first, then gradients, then weights
 # %% replace
 return (
@@ -505,7 +505,7 @@ return (
 
 
 # %% mistake="zero_frozen_optimizer"
-# told: in your answer, frozen layers are counted with optimizer state
+# told: in your answer, frozen layers have optimizer state
 # why: but frozen layers are never updated
 # next: leave out the optimizer state of frozen layers
 # %% replace
@@ -523,9 +523,9 @@ return (
 
 
 # %% mistake="zero_last_layers_frozen"
-# told: in your answer, the last layers are treated as frozen instead of the first
-# why: gradients and optimizer state of the last `frozen` layers are left out
-# next: count layers[frozen:] as trained
+# told: your answer treats the last layers as frozen instead of the first layers
+# why: your answer leaves out the gradients and optimizer state of the last `frozen` layers
+# next: count `layers[frozen:]` as trained
 # %% replace
 trained = recipe["layers"][recipe["frozen"] :]
 # %% by
@@ -533,9 +533,9 @@ trained = recipe["layers"][: len(recipe["layers"]) - recipe["frozen"]]
 
 
 # %% mistake="zero_whole_padded"
-# told: in your answer, parts that are not sharded are padded
-# why: these parts are counted as ranks times a shard
-# next: count only the layers' own parameters where nothing is sharded
+# told: your answer pads parts that are not sharded
+# why: your answer counts these parts as `ranks` times a shard
+# next: where nothing is sharded, count only the layers' own parameters
 # %% replace
 return sum(-(-count // ranks) if sharded else count for count in layers)
 # %% by

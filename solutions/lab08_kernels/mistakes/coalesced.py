@@ -20,7 +20,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="block_of_16"
-# told: threads of a warp access the same bank of shared memory
+# told: in your kernel, threads of a warp access the same bank of shared memory
 def transpose(gpu, src, dst):
     """Blocks of 16 by 16, and a tile with longer rows."""
     rows, columns = src.shape
@@ -42,7 +42,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="both_scattered"
-# told: both reads of src and writes of dst are scattered
+# told: your kernel scatters both its reads of src and its writes of dst
 def transpose(gpu, src, dst):
     """Neighbours in a warp are rows on both sides: blocks are 1 wide."""
     rows, columns = src.shape
@@ -67,7 +67,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="elements_stay"
-# told: elements of dst come from the wrong positions in src
+# told: in your kernel, elements of dst come from the wrong positions in src
 # %% replace
 dst[left + row, top + x] = tile[x, row]
 # %% by
@@ -75,7 +75,7 @@ dst[left + row, top + x] = tile[row, x]
 
 
 # %% mistake="grid_by_heart"
-# told: the grid does not cover all of a larger matrix
+# told: your grid does not cover all of a larger matrix
 def transpose(gpu, src, dst):
     """Four blocks, whatever the size."""
 
@@ -113,7 +113,7 @@ cuda.syncthreads()
 
 
 # %% mistake="no_padding"
-# told: elements of a column of the tile are in the same banks of shared memory
+# told: in your tile, elements of a column are in the same banks of shared memory
 # %% replace
 tile = cuda.shared.array((32, 33), src.dtype)
 # %% by
@@ -139,7 +139,7 @@ def transpose(gpu, src, dst):
 
 
 # %% mistake="reads_before_the_edge"
-# told: an element of shared memory is read before it is written
+# told: your kernel reads an element of shared memory before it is written
 # %% replace
 if top + row < rows and left + x < columns:
     tile[row, x] = src[top + row, left + x]
@@ -149,7 +149,7 @@ if top + row < rows - 1 and left + x < columns:
 
 
 # %% mistake="reads_columns"
-# told: reads of src are scattered
+# told: your kernel scatters its reads of src
 # %% replace
 if top + row < rows and left + x < columns:
     tile[row, x] = src[top + row, left + x]
@@ -163,7 +163,7 @@ dst[left + row, top + x] = tile[row, x]
 
 
 # %% mistake="rounds_the_grid_down"
-# told: some elements of dst are never written
+# told: your kernel never writes some elements of dst
 # %% replace
 grid = (-(-columns // 32), -(-rows // 32))
 # %% by
@@ -171,7 +171,7 @@ grid = (columns // 32 or 1, rows // 32 or 1)
 
 
 # %% mistake="tile_of_float32"
-# told: elements are rounded in shared memory
+# told: your kernel rounds elements in shared memory
 # %% replace
 tile = cuda.shared.array((32, 33), src.dtype)
 # %% by
@@ -179,7 +179,7 @@ tile = cuda.shared.array((32, 33), "float32")
 
 
 # %% mistake="tiles_stay"
-# told: elements are transposed within their tiles, but the tiles are not
+# told: your kernel transposes elements within their tiles, but it does not transpose the tiles
 # %% replace
 if left + row < columns and top + x < rows:
     dst[left + row, top + x] = tile[x, row]
@@ -189,7 +189,7 @@ if top + row < columns and left + x < rows:
 
 
 # %% mistake="writes_columns"
-# told: writes of dst are scattered
+# told: your kernel scatters its writes of dst
 # %% replace
 if left + row < columns and top + x < rows:
     dst[left + row, top + x] = tile[x, row]

@@ -1,5 +1,5 @@
 # %% mistake="stem_adds_times"
-# told: computing and moving do not overlap in your time
+# told: in your time, computing and moving do not overlap
 # %% replace
 total_s += max(flop / machine["flop_per_s"], moving_s)
 # %% by
@@ -7,7 +7,7 @@ total_s += flop / machine["flop_per_s"] + moving_s
 
 
 # %% mistake="stem_at_least_the_multiple"
-# told: channels above the multiple are not rounded up
+# told: your function does not round up channels above the multiple
 # %% replace
 inputs, padded = channels, -(-channels // step) * step
 # %% by
@@ -15,7 +15,7 @@ inputs, padded = channels, max(channels, step)
 
 
 # %% mistake="stem_conv_weights_left"
-# told: the weights of dense convolutions are left out
+# told: your function leaves out the weights of dense convolutions
 # %% replace
 elements += weights + went
 # %% by
@@ -23,7 +23,7 @@ elements += went + (weights if kind == "depthwise" else 0)
 
 
 # %% mistake="stem_depthwise_dense"
-# told: depth-wise convolutions are counted as dense ones
+# told: your function counts depth-wise convolutions as dense convolutions
 # %% replace
 inputs, padded = 1, 1
 # %% by
@@ -31,7 +31,7 @@ inputs, padded = 1, channels
 
 
 # %% mistake="stem_depthwise_weights_left"
-# told: the weights of depth-wise convolutions are left out
+# told: your function leaves out the weights of depth-wise convolutions
 # %% replace
 elements += weights + went
 # %% by
@@ -39,7 +39,7 @@ elements += went + (weights if kind == "conv" else 0)
 
 
 # %% mistake="stem_every_pixel"
-# told: FLOP are counted for input pixels instead of output pixels
+# told: your function counts FLOP for input pixels instead of output pixels
 # %% replace
 flop = 2 * went * padded * layer["kernel"] ** 2
 # %% by
@@ -50,7 +50,7 @@ flop *= padded * layer["kernel"] ** 2
 
 
 # %% mistake="stem_flop_alone"
-# told: bytes are left out of a layer's time
+# told: your function leaves bytes out of a layer's time
 # %% replace
 moving_s = 2 * elements / machine["byte_per_s"]
 total_s += max(flop / machine["flop_per_s"], moving_s)
@@ -59,7 +59,7 @@ total_s += flop / machine["flop_per_s"]
 
 
 # %% mistake="stem_folded_moves"
-# told: folded layers move bytes
+# told: in your function, folded layers move bytes
 # %% replace
 elements = 0
 # %% by
@@ -67,7 +67,7 @@ elements += came
 
 
 # %% mistake="stem_four_bytes"
-# told: elements are counted with 4 bytes instead of 2
+# told: your function counts 4 bytes per element instead of 2
 # %% replace
 moving_s = 2 * elements / machine["byte_per_s"]
 # %% by
@@ -75,7 +75,7 @@ moving_s = 4 * elements / machine["byte_per_s"]
 
 
 # %% mistake="stem_macs"
-# told: a multiplication and an addition are counted as one operation
+# told: your function counts a multiplication and an addition as one operation
 # %% replace
 flop = 2 * went * padded * layer["kernel"] ** 2
 # %% by
@@ -83,7 +83,7 @@ flop = went * padded * layer["kernel"] ** 2
 
 
 # %% mistake="stem_no_weights"
-# told: the bytes of the weights are left out
+# told: your function leaves out the bytes of the weights
 # %% replace
 inputs, padded = 1, 1
 if kind == "conv":
@@ -104,7 +104,7 @@ elements += went
 
 
 # %% mistake="stem_norm_twice"
-# told: layer normalization reads its input twice
+# told: in your function, layer normalization reads its input twice
 # %% replace
 elements += came if kind == "layer_norm" else 2 * came
 # %% by
@@ -112,7 +112,7 @@ elements += 2 * came
 
 
 # %% mistake="stem_pads_bytes"
-# told: the bytes of the input are padded
+# told: your function pads the bytes of the input
 # %% replace
 elements += weights + went
 # %% by
@@ -122,7 +122,7 @@ if kind == "conv":
 
 
 # %% mistake="stem_pads_weights"
-# told: the bytes of the weights are padded
+# told: your function pads the bytes of the weights
 # %% replace
 inputs, padded = 1, 1
 # %% by
@@ -138,7 +138,7 @@ weights = channels * padded * layer["kernel"] ** 2
 
 
 # %% mistake="stem_real_channels"
-# told: the input channels of dense convolutions are not rounded up
+# told: your function does not round up the input channels of dense convolutions
 # %% replace
 step = machine["multiple"]
 inputs, padded = channels, -(-channels // step) * step
@@ -147,7 +147,7 @@ inputs, padded = channels, channels
 
 
 # %% mistake="stem_se_reads_once"
-# told: squeeze-and-excitation reads its input only once
+# told: in your function, squeeze-and-excitation reads its input only once
 # %% replace
 elements += came if kind == "layer_norm" else 2 * came
 # %% by
@@ -155,7 +155,7 @@ elements += came
 
 
 # %% mistake="stem_shuffles"
-# told: pixels are shuffled, not unshuffled
+# told: your function shuffles pixels instead of unshuffling them
 # %% replace
 channels *= layer["factor"] ** 2
 height //= layer["factor"]
@@ -167,7 +167,7 @@ width *= layer["factor"]
 
 
 # %% mistake="stem_view"
-# told: rearranging pixels moves no bytes
+# told: in your function, rearranging pixels moves no bytes
 # %% replace
 elements += came
 # %% by
@@ -175,7 +175,7 @@ elements = 0
 
 
 # %% mistake="stem_whole_roofline"
-# told: the longer time is chosen for the whole stem, not for each layer
+# told: your function chooses the longer time for the whole stem, not for each layer
 # %% replace
 total_s = 0.0
 # %% by

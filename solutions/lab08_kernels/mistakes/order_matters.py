@@ -1,5 +1,5 @@
 # %% mistake="sum_adds_atomically"
-# told: the order of additions depends on the order of arrival
+# told: in your program, the order of additions depends on the order in which threads arrive
 def steady_sum(gpu, values, out):
     """Blocks add their sums as they come."""
 
@@ -47,7 +47,7 @@ def steady_sum(gpu, values, out):
 
 
 # %% mistake="sum_begins_with_one"
-# told: the sum includes a number that is not one of the values
+# told: your sum includes a number that is not one of the values
 # %% replace
 x, first = cuda.threadIdx.x, cuda.grid(1)
 # %% by
@@ -63,7 +63,7 @@ for i in range(cuda.grid(1), len(values), 256):
 
 
 # %% mistake="sum_counts_twice"
-# told: some values are in the sum more than once
+# told: your sum contains some values more than once
 # %% replace
 x, first = cuda.threadIdx.x, cuda.grid(1)
 # %% by
@@ -77,7 +77,7 @@ for i in range(x, len(values), 64):
 
 
 # %% mistake="sum_in_one_block"
-# told: too few blocks share the work
+# told: in your program, too few blocks share the work
 def steady_sum(gpu, values, out):
     """One block does it all."""
 
@@ -125,7 +125,7 @@ def steady_sum(gpu, values, out):
 
 
 # %% mistake="sum_in_one_thread"
-# told: one thread adds too many values, one after the other
+# told: in your program, one thread adds too many values, one after the other
 def steady_sum(gpu, values, out):
     """Each block has one thread that adds."""
 
@@ -147,7 +147,7 @@ def steady_sum(gpu, values, out):
 
 
 # %% mistake="sum_loses_the_tail"
-# told: some values are not in the sum
+# told: your sum leaves out some values
 # %% replace
 for i in range(first, len(values), cuda.gridsize(1)):
     own = own + values[i]
@@ -157,7 +157,7 @@ for i in range(first, len(values) // 256 * 256 or 1, 256):
 
 
 # %% mistake="sum_out_not_cleared"
-# told: the sum includes memory that was never initialized
+# told: your sum includes memory that was never initialized
 # %% replace
 total = parts[0]
 for i in range(1, len(parts)):
@@ -176,7 +176,7 @@ cuda.syncthreads()
 
 
 # %% mistake="sums_in_float16"
-# told: sums are always rounded in half precision (float16)
+# told: your function always rounds sums in half precision (float16)
 # %% replace
 total = rounded(total + value, fmt)
 # %% by
@@ -184,7 +184,7 @@ total = rounded(total + value, "float16")
 
 
 # %% mistake="sums_in_float32"
-# told: sums are always rounded in single precision (float32)
+# told: your function always rounds sums in single precision (float32)
 # %% replace
 total = rounded(total + value, fmt)
 # %% by
@@ -192,7 +192,7 @@ total = rounded(total + value, "float32")
 
 
 # %% mistake="sums_never_rounded"
-# told: sums are not rounded after every addition
+# told: your function does not round sums after every addition
 # like: sums_rounded_once
 from itertools import permutations
 
@@ -204,7 +204,7 @@ def range_of_sums(values, fmt):
 
 
 # %% mistake="sums_of_a_set"
-# told: several equal values are added only once
+# told: your function adds several equal values only once
 # %% replace
 sums = {added(order) for order in permutations(values)}
 # %% by
@@ -212,7 +212,7 @@ sums = {added(order) for order in permutations(set(values))}
 
 
 # %% mistake="sums_of_sorted"
-# told: only sorted orders are tried
+# told: your function tries only sorted orders
 # %% replace
 sums = {added(order) for order in permutations(values)}
 # %% by
@@ -220,7 +220,7 @@ sums = added(sorted(values)), added(sorted(values, reverse=True))
 
 
 # %% mistake="sums_one_order"
-# told: only one order is tried
+# told: your function tries only one order
 # %% replace
 sums = {added(order) for order in permutations(values)}
 return min(sums), max(sums)
@@ -229,7 +229,7 @@ return added(values), added(values)
 
 
 # %% mistake="sums_rounded_once"
-# told: sums are not rounded after every addition
+# told: your function does not round sums after every addition
 from itertools import permutations
 
 
@@ -240,7 +240,7 @@ def range_of_sums(values, fmt):
 
 
 # %% mistake="sums_two_orders"
-# told: only two orders are tried
+# told: your function tries only two orders
 # %% replace
 sums = {added(order) for order in permutations(values)}
 # %% by

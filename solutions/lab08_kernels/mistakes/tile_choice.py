@@ -1,7 +1,7 @@
 # %% mistake="tiles_all_efficient"
-# told: in your answer, the efficiency of a tile is left out
-# why: every tile reaches the SM's whole rate
-# next: use tile["efficiency"]: small tiles reach less of the rate
+# told: your answer leaves out the efficiency of a tile
+# why: your answer lets every tile reach the SM's whole rate
+# next: multiply an SM's rate by tile["efficiency"]: small tiles reach less of the rate
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
 # %% by
@@ -9,9 +9,9 @@ rate = chip["sm_flop_per_s"] / tile["per_sm"]
 
 
 # %% mistake="tiles_always_reduced"
-# told: in your answer, the second kernel is counted even without a split
-# why: its bytes and its launch are added even if there is only one part
-# next: add nothing if there is only one part
+# told: your answer counts the second kernel even without a split
+# why: your answer adds the second kernel's bytes and launch even if there is only one part
+# next: if there is only one part, add nothing
 # %% replace
 if split > 1:
     moved = (2 * 4 * split + 2) * m * n
@@ -22,7 +22,7 @@ spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
 
 
 # %% mistake="tiles_as_dicts"
-# told: best_tile returns a tile's dict instead of its number
+# told: your best_tile() returns a tile's dict instead of the tile's number
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
@@ -43,8 +43,8 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"]
 
 
 # %% mistake="tiles_by_area"
-# told: in your answer, a partial tile is counted as a fraction of a block
-# why: the output's elements are divided by a tile's elements
+# told: your answer counts a partial tile as a fraction of a block
+# why: your answer divides the output's elements by a tile's elements
 # next: round up the number of tiles along m and along n separately
 from math import ceil
 
@@ -57,7 +57,7 @@ waves = ceil(blocks / (chip["sm_count"] * tile["per_sm"]))
 
 
 # %% mistake="tiles_by_waves"
-# told: another tile or split is faster
+# told: your function does not choose the fastest tile and split
 def best_tile(m, n, k, chip):
     """The fullest last wave."""
 
@@ -72,10 +72,10 @@ def best_tile(m, n, k, chip):
 
 
 # %% mistake="tiles_halves"
-# told: the bytes of the parts' sums are half of what they should be
+# told: in your answer, the bytes of the parts' sums are half of what they should be
 # like: tiles_parts_once
-# why: 4 bytes are counted for each sum instead of 8
-# next: which kernel writes these sums, which one reads them, and are they already rounded?
+# why: your answer counts 4 bytes for each sum instead of 8
+# next: which kernel writes these sums, which kernel reads them, and are the sums already rounded?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -83,9 +83,9 @@ moved = (2 * 2 * split + 2) * m * n
 
 
 # %% mistake="tiles_k_in_fractions"
-# told: in your answer, the part of k that a block sums is not rounded up
-# why: k is divided by split with a fractional result
-# next: how many steps of k does the slowest block have?
+# told: your answer does not round up the part of k that a block sums
+# why: your answer uses `k / split` even if this is a fraction
+# next: over how many steps of k does the slowest block sum?
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -93,9 +93,9 @@ flop = 2 * tile["m"] * tile["n"] * k / split
 
 
 # %% mistake="tiles_largest"
-# told: in your answer, the largest tile is always chosen
+# told: your function always chooses the largest tile
 # why: but the largest tile is not always the fastest
-# next: how full are the largest tile's waves?
+# next: with the largest tile, how full are the waves?
 # %% replace
 tiles = range(len(chip["tiles"]))
 # %% by
@@ -104,8 +104,8 @@ tiles = [sizes.index(max(sizes))]
 
 
 # %% mistake="tiles_macs"
-# told: in your answer, a multiplication and an addition are counted as one operation
-# why: each pair is counted once
+# told: your answer counts a multiplication and an addition as one operation
+# why: your answer counts 1 FLOP for each pair
 # next: count 2 FLOP for each element of a tile and each step of k
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
@@ -114,9 +114,9 @@ flop = tile["m"] * tile["n"] * -(-k // split)
 
 
 # %% mistake="tiles_never_split"
-# told: in your answer, a split is never chosen
-# why: in all cases, the choice is the best one without a split
-# next: price the splits too
+# told: your function never chooses a split
+# why: in all cases, your choice is the best one without a split
+# next: compute the time of every tile with every split
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
@@ -124,9 +124,9 @@ return min(((tile, split) for tile in tiles for split in (1,)), key=took)
 
 
 # %% mistake="tiles_no_launch"
-# told: in your answer, the second kernel's launch is left out
-# why: only the second kernel's bytes are counted
-# next: add the price of a launch
+# told: your answer leaves out the second kernel's launch
+# why: your answer counts only the second kernel's bytes
+# next: add the time of a launch
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
 # %% by
@@ -134,8 +134,8 @@ spent_s += moved / chip["byte_per_s"]
 
 
 # %% mistake="tiles_no_output"
-# told: in your answer, the bytes of the final output are left out
-# why: only the sums of the parts are counted
+# told: your answer leaves out the bytes of the final output
+# why: your answer counts only the sums of the parts
 # next: what does the second kernel write?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -144,8 +144,8 @@ moved = 2 * 4 * split * m * n
 
 
 # %% mistake="tiles_one_an_sm"
-# told: in your answer, waves are counted with one block per SM
-# why: but an SM holds per_sm blocks at a time
+# told: your answer counts waves with one block per SM
+# why: but an SM holds `per_sm` blocks at a time
 # next: how many blocks does the whole chip hold?
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -154,8 +154,8 @@ waves = -(-blocks // chip["sm_count"])
 
 
 # %% mistake="tiles_part_of_a_wave"
-# told: in your answer, a partial wave is counted as a fraction of a wave's time
-# why: but a wave that is not full takes as long as a full one
+# told: your answer counts a partial wave as a fraction of a wave's time
+# why: but a wave that is not full takes as long as a full wave
 # next: round up the number of waves
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -165,8 +165,8 @@ waves = blocks / (chip["sm_count"] * tile["per_sm"])
 
 # %% mistake="tiles_parts_once"
 # told: in your answer, the bytes of the parts' sums are half of what they should be
-# why: 4 bytes are counted for each sum instead of 8
-# next: which kernel writes these sums, which one reads them, and are they already rounded?
+# why: your answer counts 4 bytes for each sum instead of 8
+# next: which kernel writes these sums, which kernel reads them, and are the sums already rounded?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -174,8 +174,8 @@ moved = (4 * split + 2) * m * n
 
 
 # %% mistake="tiles_rounded_down"
-# told: in your answer, partial tiles at the edges are left out
-# why: the numbers of tiles are rounded down
+# told: your answer leaves out the partial tiles at the edges
+# why: your answer rounds the numbers of tiles down
 # next: which blocks compute the last rows and columns?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
@@ -184,9 +184,9 @@ blocks = (m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_all_of_k"
-# told: in your answer, with a split, every block sums all of k
-# why: but a block of a split sums only a part of k
-# next: divide k by split, and round up
+# told: in your answer, every block sums all of k even with a split
+# why: but with a split, a block sums only a part of k
+# next: divide `k` by `split`, and round up
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -194,9 +194,9 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 
 # %% mistake="tiles_split_by_place"
-# told: best_tile returns a split's position in the list instead of the split
-# why: your function returned the position of the fastest split in chip['splits']
-# next: return (number of the tile, split)
+# told: your best_tile() returns a split's position in the list instead of the split
+# why: best_tile() returned the position of the fastest split in chip['splits']
+# next: return (the tile's number, the split)
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
@@ -208,8 +208,8 @@ return tile, chip["splits"].index(split)
 
 # %% mistake="tiles_split_for_free"
 # told: in your answer, a split costs nothing
-# why: but a second kernel must add up its sums
-# next: which bytes are written and read, and what does a launch cost?
+# why: but with a split, a second kernel must add up the sums of the parts
+# next: which bytes does the second kernel read and write, and how long does its launch take?
 # %% replace
 if split > 1:
     moved = (2 * 4 * split + 2) * m * n
@@ -219,8 +219,8 @@ if split > 1:
 
 # %% mistake="tiles_split_no_blocks"
 # told: in your answer, a split does not make more blocks
-# why: blocks are counted as the tiles of the output with every split
-# next: how many blocks compute each tile?
+# why: with every split, your answer counts one block for each tile
+# next: with a split, how many blocks compute each tile?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -228,8 +228,8 @@ blocks = -(-m // tile["m"]) * -(-n // tile["n"])
 
 
 # %% mistake="tiles_splits_by_heart"
-# told: best_tile tries splits that are not in chip['splits']
-# why: best_tile returned a split that is not in chip['splits']
+# told: your best_tile() tries splits that are not in chip['splits']
+# why: best_tile() returned a split that is not in chip['splits']
 # next: take the split from chip['splits']
 def best_tile(m, n, k, chip):
     """Tries the splits of the lab's own chip."""
@@ -244,9 +244,9 @@ def best_tile(m, n, k, chip):
 
 
 # %% mistake="tiles_without_per_sm"
-# told: in your answer, per_sm is left out
+# told: your answer leaves out `per_sm`
 # why: your answer gives every SM only one block at a time
-# next: use per_sm twice: it makes waves larger, and each block slower
+# next: use `per_sm` twice: more blocks per SM make a wave larger, and each block slower
 # %% replace
 waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
 # %% by
@@ -258,8 +258,8 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"]
 
 
 # %% mistake="tiles_k_rounded_down"
-# told: in your answer, the rest of k is left out
-# why: k divided by split is rounded down
+# told: your answer leaves out the remainder of k / split
+# why: your answer rounds `k / split` down
 # next: which block sums the last elements?
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
@@ -268,9 +268,9 @@ flop = 2 * tile["m"] * tile["n"] * (k // split)
 
 
 # %% mistake="tiles_parts_in_one_place"
-# told: in your answer, writing or reading the parts is counted for a single output
-# why: every block writes its sums, and all of them are read
-# next: how many outputs are written in parts, and how many are read?
+# told: your answer counts the sums of only one part, either when they are written or when they are read
+# why: but every block writes its sums, and the second kernel reads all of these sums
+# next: the sums of how many parts are written, and the sums of how many parts are read?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -278,7 +278,7 @@ moved = (4 * split + 4 + 2) * m * n
 
 
 # %% mistake="tiles_output_in_fp32"
-# told: in your answer, the final output is counted with 4 bytes per element
+# told: your answer counts the final output with 4 bytes per element
 # why: but only the sums of the parts take 4 bytes
 # next: count 2 bytes per element of the final output
 # %% replace
@@ -288,9 +288,9 @@ moved = (2 * 4 * split + 4) * m * n
 
 
 # %% mistake="tiles_parts_in_2_bytes_one_way"
-# told: in your answer, a part's sum takes 2 bytes when it is written or when it is read
-# why: but the second kernel reads what was written, and each sum takes 4 bytes
-# next: count 4 bytes in both directions
+# told: in your answer, the sum of a part takes 2 bytes when it is written or when it is read
+# why: but each sum is written in 4 bytes, and the second kernel reads the same 4 bytes
+# next: count 4 bytes for writing each sum, and 4 bytes for reading it
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
 # %% by
@@ -298,8 +298,8 @@ moved = (4 * split + 2 * split + 2) * m * n
 
 
 # %% mistake="tiles_a_part_fewer"
-# told: in your answer, the sums of one part are left out
-# why: but every part is written and read, including the first
+# told: your answer leaves out the sums of one part
+# why: but the sums of every part are written and read, including those of the first part
 # next: count the sums of all `split` parts
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -309,8 +309,8 @@ moved = (2 * 4 * (split - 1) + 2) * m * n
 
 # %% mistake="tiles_real_flop"
 # told: in your answer, partial tiles compute only their own elements
-# why: the product's own FLOP are divided among the blocks
-# next: count 2 FLOP for each element of a whole tile and of its part of k
+# why: your answer divides the product's own FLOP among the blocks
+# next: for every block, count a whole tile: 2 FLOP for each element of the tile and each step of the block's part of k
 # %% replace
 flop = 2 * tile["m"] * tile["n"] * -(-k // split)
 # %% by
@@ -318,8 +318,8 @@ flop = 2 * m * n * k / blocks
 
 
 # %% mistake="tiles_ragged_along_n"
-# told: in your answer, partial tiles along n are left out
-# why: tiles are rounded up along m and down along n
+# told: your answer leaves out partial tiles along n
+# why: your answer rounds the number of tiles up along m, but down along n
 # next: which blocks compute the last columns?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
@@ -328,8 +328,8 @@ blocks = -(-m // tile["m"]) * (n // tile["n"]) * split
 
 
 # %% mistake="tiles_ragged_along_m"
-# told: in your answer, partial tiles along m are left out
-# why: tiles are rounded up along n and down along m
+# told: your answer leaves out partial tiles along m
+# why: your answer rounds the number of tiles up along n, but down along m
 # next: which blocks compute the last rows?
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
@@ -338,9 +338,9 @@ blocks = (m // tile["m"]) * -(-n // tile["n"]) * split
 
 
 # %% mistake="tiles_split_as_room"
-# told: in your answer, a split makes room for more blocks instead of making more blocks
-# why: SMs hold split times as many blocks, each over all of k
-# next: count split blocks for each tile, each over its part of k
+# told: in your answer, a split lets an SM hold more blocks instead of making more blocks
+# why: in your answer, SMs hold `split` times as many blocks, and each block sums all of k
+# next: for each tile, count `split` blocks that each sum one part of k
 # %% replace
 blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
 # %% by
@@ -356,8 +356,8 @@ flop = 2 * tile["m"] * tile["n"] * k
 
 
 # %% mistake="tiles_efficiency_twice"
-# told: in your answer, the efficiency of a tile is counted twice
-# why: the square of the efficiency is used
+# told: your answer counts the efficiency of a tile twice
+# why: your answer uses the square of the efficiency
 # next: multiply an SM's rate by the efficiency once
 # %% replace
 rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
@@ -367,7 +367,7 @@ rate = chip["sm_flop_per_s"] * tile["efficiency"] ** 2 / tile["per_sm"]
 
 # %% mistake="tiles_added_whole"
 # told: in your answer, the second kernel moves whole tiles instead of m × n outputs
-# why: its bytes include the padding of partial tiles
+# why: your answer includes the padding of partial tiles in the second kernel's bytes
 # next: which elements of a partial tile are written?
 # %% replace
 moved = (2 * 4 * split + 2) * m * n
@@ -376,7 +376,7 @@ moved = (2 * 4 * split + 2) * blocks / split * tile["m"] * tile["n"]
 
 
 # %% mistake="tiles_a_launch_a_part"
-# told: in your answer, a launch is counted for each part
+# told: your answer counts a launch for each part
 # why: but a single launch adds up all parts
 # next: how many kernels come after the waves?
 # %% replace
@@ -386,9 +386,9 @@ spent_s += moved / chip["byte_per_s"] + split * chip["launch_s"]
 
 
 # %% mistake="tiles_side_by_side"
-# told: in your answer, the parts are added up during the waves, not after them
-# why: the longer of the two times is used
-# next: add the times: the second kernel reads what the waves have written
+# told: in your answer, the second kernel runs during the waves, not after them
+# why: your answer uses the longer of the two times
+# next: add the two times: the second kernel reads what the waves have written
 # %% replace
 spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
 # %% by
@@ -396,9 +396,9 @@ spent_s = max(spent_s, moved / chip["byte_per_s"] + chip["launch_s"])
 
 
 # %% mistake="tiles_smallest"
-# told: in your answer, the smallest tile is always chosen
+# told: your function always chooses the smallest tile
 # why: but the smallest tile is not always the fastest
-# next: how much of the rate does the smallest tile reach?
+# next: how much of an SM's rate does the smallest tile reach?
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
 # %% by
@@ -407,8 +407,8 @@ return min(((smallest, split) for split in chip["splits"]), key=took)
 
 
 # %% mistake="tiles_slowest"
-# told: in your answer, the slowest choice is returned
-# why: its time is the longest of all
+# told: your function returns the slowest choice
+# why: your choice takes the longest time of all choices
 # next: use min instead of max
 # %% replace
 return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)

@@ -1,5 +1,5 @@
 # %% mistake="paths_across_blocks"
-# told: warps reach from one block into the next
+# told: in your function, warps reach from one block into the next
 def issued(paths, lengths, block):
     """32 in a row, whatever the block."""
     warps = [set(paths[at : at + 32]) for at in range(0, len(paths), 32)]
@@ -7,14 +7,14 @@ def issued(paths, lengths, block):
 
 
 # %% mistake="paths_by_length"
-# told: paths of the same length are treated as one path
+# told: your function treats paths of the same length as one path
 def sorted_paths(paths, lengths, block):
     """The numbers of the elements, shorter paths first."""
     return sorted(range(len(paths)), key=lambda i: lengths[paths[i]])
 
 
 # %% mistake="paths_every_thread"
-# told: the path of every thread is counted separately
+# told: your function counts the path of every thread separately
 # %% replace
 total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
 # %% by
@@ -22,7 +22,7 @@ total += sum(lengths[name] for name in mine[lane : lane + 32])
 
 
 # %% mistake="paths_longest"
-# told: only the longest path of each warp is counted
+# told: your function counts only the longest path of each warp
 # %% replace
 total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
 # %% by
@@ -30,7 +30,7 @@ total += max(lengths[name] for name in mine[lane : lane + 32])
 
 
 # %% mistake="paths_names_for_numbers"
-# told: the order does not contain every element once
+# told: your order does not contain every element once
 def sorted_paths(paths, lengths, block):
     """Numbers within their block."""
     order = []
@@ -41,7 +41,7 @@ def sorted_paths(paths, lengths, block):
 
 
 # %% mistake="paths_of_the_block"
-# told: the paths of a whole block are counted for each warp
+# told: your function counts the paths of a whole block for each warp
 # %% replace
 for lane in range(0, len(mine), 32):
     total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
@@ -51,7 +51,7 @@ for _ in range(0, len(mine), 32):
 
 
 # %% mistake="paths_set_of_lengths"
-# told: two paths of the same length are counted as one
+# told: your function counts two paths of the same length as one path
 # %% replace
 total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
 # %% by
@@ -59,7 +59,7 @@ total += sum({lengths[name] for name in mine[lane : lane + 32]})
 
 
 # %% mistake="paths_unsorted"
-# told: elements are sorted only within their blocks
+# told: your function sorts elements only within their blocks
 def sorted_paths(paths, lengths, block):
     """Sorts within each block."""
     order = []

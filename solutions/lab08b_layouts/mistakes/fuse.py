@@ -1,5 +1,5 @@
 # %% mistake="fuse_across_long_rows"
-# told: a kernel continues after a reduction whose row it cannot keep
+# told: one of your kernels continues after a reduction whose row it cannot keep
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -21,7 +21,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_always_again"
-# told: computing a node again costs more than reading its result
+# told: one of your kernels computes a node again, which costs more than reading the node's result
 # %% replace
 if moved_bytes(graph, best) == moved_bytes(graph, kernels):
     return kernels
@@ -36,7 +36,7 @@ if moved_bytes(graph, best) == moved_bytes(graph, kernels):
 
 
 # %% mistake="fuse_any_read_shared"
-# told: contractions of different inputs are in one kernel
+# told: one of your kernels has contractions of different inputs
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
@@ -62,7 +62,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_circle"
-# told: kernels wait for each other in a circle
+# told: your kernels wait for each other in a circle
 # %% replace
 fitting += [found] if can_run(graph, found) else []
 # %% by
@@ -70,13 +70,13 @@ fitting.append(found)
 
 
 # %% mistake="fuse_each_alone"
-# told: every node still has its own kernel
+# told: in your plan, every node still has its own kernel
 def fuse(graph):
     return with_writes(graph, [[node["name"]] for node in graph["nodes"]])
 
 
 # %% mistake="fuse_longest_row_too_long"
-# told: rows of exactly longest_row elements are not kept on the chip
+# told: your kernels do not keep rows of exactly `longest_row` elements on the chip
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
@@ -102,7 +102,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_neighbours_alone"
-# told: only kernels that are neighbours in the order of nodes are joined
+# told: you join only kernels that are neighbours in the order of nodes
 # %% replace
 groups = [one["nodes"] for one in kernels]
 # %% by
@@ -122,7 +122,7 @@ for other in groups[at + 1 : at + 2]:
 
 
 # %% mistake="fuse_never_again"
-# told: it would be cheaper to compute a node again
+# told: one of your kernels reads a result that it would be cheaper to compute again
 # %% replace
 rest = groups[:at] + groups[at + 1 :]
 for name in reads_of(graph, names):
@@ -132,7 +132,7 @@ for name in reads_of(graph, names):
 
 
 # %% mistake="fuse_nothing_behind_products"
-# told: pointwise nodes after a contraction are left out of its kernel
+# told: your kernel of a contraction leaves out the pointwise nodes after the contraction
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -161,14 +161,14 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_nothing_for_others"
-# told: a kernel reads a result that no kernel writes
+# told: one of your kernels reads a result that no kernel writes
 # %% replace
 needed |= {one for names in groups for one in reads_of(graph, names)}
 # %% by
 
 
 # %% mistake="fuse_outputs_dropped"
-# told: an output of the graph is not written
+# told: your kernels do not write an output of the graph
 # %% replace
 needed = {*graph["outputs"], *graph["saved"]}
 # %% by
@@ -176,7 +176,7 @@ needed = {*graph["saved"]}
 
 
 # %% mistake="fuse_product_fed"
-# told: a contraction's kernel computes what the contraction reads
+# told: one of your kernels computes what its own contraction reads
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -201,7 +201,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_qkv_apart"
-# told: contractions of the same input are in separate kernels
+# told: your kernels separate contractions of the same input
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -228,7 +228,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_reduction_of_tiles"
-# told: a reduction is in a contraction's kernel
+# told: one of your kernels has both a contraction and a reduction
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -255,7 +255,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_reductions_alone"
-# told: a reduction is separate from nodes with the same loop
+# told: your kernels separate a reduction from nodes with the same loop
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -284,7 +284,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_rows_and_columns"
-# told: nodes of one kernel need different loops
+# told: the nodes of one of your kernels need different loops
 def is_one_loop(graph, names):
     """Whether nodes may be one kernel, by rules 2 to 4."""
     nodes = [node for node in graph["nodes"] if node["name"] in names]
@@ -311,7 +311,7 @@ def is_one_loop(graph, names):
 
 
 # %% mistake="fuse_saved_dropped"
-# told: a result that the backward pass needs is not written
+# told: your kernels do not write a result that the backward pass needs
 # %% replace
 needed = {*graph["outputs"], *graph["saved"]}
 # %% by
@@ -319,7 +319,7 @@ needed = {*graph["outputs"]}
 
 
 # %% mistake="fuse_siblings_apart"
-# told: two kernels that read the same tensor could be one
+# told: two of your kernels read the same tensor, but one kernel would be enough
 # %% replace
 rest = [one for one in groups if one not in (names, other)]
 # %% by
@@ -329,7 +329,7 @@ rest = [one for one in groups if one not in (names, other)]
 
 
 # %% mistake="fuse_writes_all"
-# told: results that are never read are written
+# told: your kernels write results that are never read
 # %% replace
 if moved_bytes(graph, best) == moved_bytes(graph, kernels):
     return kernels

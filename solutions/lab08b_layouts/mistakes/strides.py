@@ -1,5 +1,5 @@
 # %% mistake="strides_alike_copied"
-# told: a tensor is copied to a layout that it already has
+# told: your answer copies a tensor to a layout that the tensor already has
 # %% replace
 alike = channels == 1 or high * wide == 1
 # %% by
@@ -7,7 +7,7 @@ alike = False
 
 
 # %% mistake="strides_any_padded"
-# told: channels are padded for other operators, too
+# told: your answer pads channels for other operators as well
 # %% replace
 forms = {
     (
@@ -27,7 +27,7 @@ forms = {
 
 
 # %% mistake="strides_both_is_nchw"
-# told: all tensors that have both layouts are reported as NCHW
+# told: your function reports NCHW for all tensors that have both layouts
 # %% replace
 return {0: "neither", 2: "both"}.get(len(found), *found[:1])
 # %% by
@@ -35,7 +35,7 @@ return {0: "neither", 2: "NCHW"}.get(len(found), *found[:1])
 
 
 # %% mistake="strides_each_reader"
-# told: a tensor is copied again for each of its readers
+# told: your answer copies a tensor again for each of its readers
 # %% replace
 forms = {
     (
@@ -55,7 +55,7 @@ forms = [
 
 
 # %% mistake="strides_elements"
-# told: elements are counted instead of bytes
+# told: your answer counts elements instead of bytes
 # %% replace
 one = 2 * first * high * wide
 # %% by
@@ -63,7 +63,7 @@ one = first * high * wide
 
 
 # %% mistake="strides_every_stride"
-# told: the stride of a dimension with one element is compared
+# told: your function compares the stride of a dimension with one element
 # %% replace
 is_it = is_it and (shape[at] == 1 or stride[at] == step)
 # %% by
@@ -75,7 +75,7 @@ return (found or ["neither"])[0]
 
 
 # %% mistake="strides_few_unpadded"
-# told: fewer than 4 channels are not padded
+# told: your answer does not pad fewer than 4 channels
 # %% replace
 return 4 if channels <= 4 else -(-channels // 8) * 8
 # %% by
@@ -83,7 +83,7 @@ return channels if channels <= 4 else -(-channels // 8) * 8
 
 
 # %% mistake="strides_fewest_copies"
-# told: the placement with the fewest copies is not the one with the fewest bytes
+# told: your placement has the fewest copies, but not the fewest bytes
 # %% replace
 return min(every, key=lambda one: sum(conversions(net, one).values()))
 # %% by
@@ -91,13 +91,13 @@ return min(every, key=lambda one: len(conversions(net, one)))
 
 
 # %% mistake="strides_from_the_shape"
-# told: the layout is taken from the shape, not from the strides
+# told: your function takes the layout from the shape, not from the strides
 def layout_of(shape, stride):
     return "NHWC" if shape[-1] < shape[1] else "NCHW"
 
 
 # %% mistake="strides_handed_on"
-# told: each node takes its input's layout, which is what PyTorch does
+# told: in your placement, each node takes its input's layout, as in PyTorch
 def place_layouts(net):
     """The layouts with the fewest bytes copied."""
     fixed = {"conv": "NHWC", "nchw_only": "NCHW"}
@@ -110,7 +110,7 @@ def place_layouts(net):
 
 
 # %% mistake="strides_innermost_alone"
-# told: the layout is derived only from the stride that is 1
+# told: your function derives the layout only from the stride that is 1
 def layout_of(shape, stride):
     if shape[1] == 1 or shape[2] * shape[3] == 1:
         return "both"
@@ -118,7 +118,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_last_form"
-# told: only one copy of a tensor is counted
+# told: your answer counts only one copy of a tensor
 def conversions(net, layouts):
     """The bytes of every copy, by name."""
 
@@ -154,7 +154,7 @@ def conversions(net, layouts):
 
 
 # %% mistake="strides_layout_alone"
-# told: forms of a tensor are distinguished only by their layouts
+# told: your answer distinguishes forms of a tensor only by their layouts
 # %% replace
 forms = {
     (
@@ -172,7 +172,7 @@ forms = forms.items()
 
 
 # %% mistake="strides_nchw_everywhere"
-# told: every free node runs in NCHW, so each convolution converts on its own
+# told: in your placement, every free node runs in NCHW, so each convolution converts on its own
 def place_layouts(net):
     """The layouts with the fewest bytes copied."""
     fixed = {"conv": "NHWC", "nchw_only": "NCHW"}
@@ -183,7 +183,7 @@ def place_layouts(net):
 
 
 # %% mistake="strides_nhwc_everywhere"
-# told: NHWC everywhere is not the cheapest placement
+# told: your placement uses NHWC everywhere, which is not the cheapest placement
 def place_layouts(net):
     """The layouts with the fewest bytes copied."""
     fixed = {"conv": "NHWC", "nchw_only": "NCHW"}
@@ -194,7 +194,7 @@ def place_layouts(net):
 
 
 # %% mistake="strides_no_weights"
-# told: weights are never copied
+# told: your answer never copies weights
 # %% replace
 if node["op"] == "conv":
     form = ("NHWC", padded(node["weight"][1]))
@@ -206,7 +206,7 @@ if False:
 
 
 # %% mistake="strides_one_channel_unknown"
-# told: only tensors with one pixel are reported as having both layouts
+# told: your function reports both layouts only for tensors with one pixel
 def layout_of(shape, stride):
     """The layout of a tensor, from its strides."""
     found = []
@@ -222,7 +222,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_one_pixel_unknown"
-# told: only tensors with one channel are reported as having both layouts
+# told: your function reports both layouts only for tensors with one channel
 def layout_of(shape, stride):
     """The layout of a tensor, from its strides."""
     found = []
@@ -238,7 +238,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_one_row_alike"
-# told: an image with a single row or column is treated as having both layouts
+# told: your answer treats an image with a single row or column as having both layouts
 # %% replace
 alike = channels == 1 or high * wide == 1
 # %% by
@@ -246,7 +246,7 @@ alike = 1 in (channels, high, wide)
 
 
 # %% mistake="strides_padded_to_4"
-# told: more than 4 channels are padded to a multiple of 4
+# told: your answer pads more than 4 channels to a multiple of 4
 # %% replace
 return 4 if channels <= 4 else -(-channels // 8) * 8
 # %% by
@@ -254,7 +254,7 @@ return -(-channels // 4) * 4
 
 
 # %% mistake="strides_padded_to_8"
-# told: up to 4 channels are padded to 8
+# told: your answer pads up to 4 channels to 8
 # %% replace
 return 4 if channels <= 4 else -(-channels // 8) * 8
 # %% by
@@ -262,7 +262,7 @@ return 4 if channels == 4 else -(-channels // 8) * 8
 
 
 # %% mistake="strides_reads_padded"
-# told: padded channels are counted as read, too
+# told: your answer counts padded channels as read
 # %% replace
 return sum(
     one * (channels + asked)
@@ -278,7 +278,7 @@ return sum(
 
 
 # %% mistake="strides_rest_added"
-# told: channels are not rounded up to a multiple of 8
+# told: your answer does not round channels up to a multiple of 8
 # %% replace
 return 4 if channels <= 4 else -(-channels // 8) * 8
 # %% by
@@ -286,7 +286,7 @@ return 4 if channels <= 4 else channels + channels % 8
 
 
 # %% mistake="strides_rows_by_height"
-# told: a layout is derived wrongly from the strides
+# told: your function derives a wrong layout from the strides
 def layout_of(shape, stride):
     """The layout of a tensor; a row of NHWC takes the height for the width."""
     n, c, h, w = shape
@@ -303,7 +303,7 @@ def layout_of(shape, stride):
 
 
 # %% mistake="strides_unpadded"
-# told: channels are not padded for convolutions
+# told: your answer does not pad channels for convolutions
 # %% replace
 return 4 if channels <= 4 else -(-channels // 8) * 8
 # %% by
@@ -311,7 +311,7 @@ return channels
 
 
 # %% mistake="strides_weights_as_stored"
-# told: the channels of weights are not padded
+# told: your answer does not pad the channels of weights
 # %% replace
 form = ("NHWC", padded(node["weight"][1]))
 # %% by
@@ -319,7 +319,7 @@ form = ("NHWC", node["weight"][1])
 
 
 # %% mistake="strides_written_alone"
-# told: only the bytes that a copy writes are counted
+# told: your answer counts only the bytes that a copy writes
 # %% replace
 return sum(
     one * (channels + asked)

@@ -45,7 +45,7 @@ def test_two_slips_at_once_are_told_by_none_of_both(judged, solution):
 
     outcome = judged("sync_batch_norm", normalise=normalise, go_back=solution["go_back"])
 
-    assert "rows are normalised with the wrong mean or variance" == outcome.what
+    assert "your function normalises rows with the wrong mean or variance" == outcome.what
 
 
 def test_a_gather_gives_every_ranks_part_and_meets_no_sum():
@@ -66,9 +66,9 @@ def test_a_gather_gives_every_ranks_part_and_meets_no_sum():
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        (lambda gradient: gradient * float("nan"), "the gradient of x does not have one finite number per element"),
-        (lambda gradient: gradient[:1], "the gradient of x does not have one finite number per element"),
-        (lambda gradient: 2 * gradient, "the gradient of x is not that of the whole batch"),
+        (lambda gradient: gradient * float("nan"), "your gradient of x does not have one finite number per element"),
+        (lambda gradient: gradient[:1], "your gradient of x does not have one finite number per element"),
+        (lambda gradient: 2 * gradient, "your gradient of x is not that of the whole batch"),
     ],
 )
 def test_a_gradient_that_cannot_be_read_is_no_other_mistake(judged, solution, odd, said):
@@ -91,4 +91,4 @@ def test_fewer_digits_are_told_before_what_comes_of_them(judged, solution):
 
     outcome = judged("sync_batch_norm", normalise=normalise, go_back=solution["go_back"])
 
-    assert "the ranks send tensors of lower precision than x" == outcome.what
+    assert "your ranks send tensors of lower precision than x" == outcome.what

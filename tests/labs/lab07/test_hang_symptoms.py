@@ -52,7 +52,7 @@ def test_a_question_that_is_asked_too_early_is_told(judged, solution, early, lat
 
     outcome = judged("who_hangs", seed=seed, who_hangs=asked_in(order, solution["who_hangs"]))
 
-    assert outcome.what == "an earlier condition already holds"
+    assert outcome.what == "your function overlooks that an earlier condition already holds"
     assert f"returned {early!r}" in outcome.why
 
 

@@ -82,7 +82,7 @@ def test_a_sum_from_elsewhere_is_no_sum(judged, solution):
 
     outcome = judged("split_a_block", forward=through(solution, taken))
 
-    assert (0, "on different values, the ranks do not give the block's results") == (outcome.points, outcome.what)
+    assert (0, "on different values, your ranks do not give the block's results") == (outcome.points, outcome.what)
 
 
 def test_a_sum_over_the_transposed_part_is_as_good(judged, solution):
@@ -180,7 +180,7 @@ def test_a_rank_that_carries_the_whole_block_knows_its_own_part_alone(judged, so
 
     outcome = judged("split_a_block", shards=with_more(solution, MORE["the whole block"]), forward=forward)
 
-    assert (0, "on different values, the ranks do not give the block's results") == (outcome.points, outcome.what)
+    assert (0, "on different values, your ranks do not give the block's results") == (outcome.points, outcome.what)
 
 
 def test_assertions_on_tensors_change_nothing(judged, solution):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-SHRUNK = "1F1B does not shrink the bubble"
+SHRUNK = "your answer shrinks the bubble of 1F1B, but 1F1B does not shrink the bubble"
 
 
 def idle(times: Any) -> Any:
@@ -38,7 +38,7 @@ def test_a_constant_part_of_the_right_time_shrinks_the_bubble(judged, part):
 def test_other_times_that_are_too_short_do_not(judged, times):
     outcome = judged("pipeline", idle_seconds=idle(times))
 
-    assert (0, "the idle time of a stage is wrong") == (outcome.points, outcome.what)
+    assert (0, "your idle time of a stage is wrong") == (outcome.points, outcome.what)
 
 
 def test_an_order_that_is_wrong_comes_before_the_time(judged, solution):

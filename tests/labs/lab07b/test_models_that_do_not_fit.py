@@ -110,7 +110,7 @@ def test_two_slips_of_zero_at_once_are_told_by_what_is_wrong_and_not_by_either(j
     outcome = judged("zero", held_bytes=held_bytes)
 
     assert 0 == outcome.points
-    assert "a stage holds the wrong number of bytes of its gradients" == outcome.what
+    assert "in your answer, a GPU holds the wrong number of bytes of the gradients" == outcome.what
 
 
 def test_layouts_are_priced_alike_by_the_judge_and_the_solution(solution):
@@ -148,7 +148,7 @@ def test_a_layout_within_three_per_cent_of_the_best_is_right_and_no_other(exerci
 
     assert 1 == judged("layout", place=lambda job: ranked(job)[0]).points
     wrong = judged("layout", place=lambda job: ranked(job)[1])
-    assert (0, "another layout that fits trains faster") == (wrong.points, wrong.what)
+    assert (0, "your function does not choose the fastest layout that fits") == (wrong.points, wrong.what)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_an_output_that_is_no_number_is_told_so(judged, solution):
     names = {name: solution[name] for name in ("shards", "ToRanks", "FromRanks")}
     outcome = judged("split_a_block", forward=lambda *given: solution["forward"](*given) * float("nan"), **names)
 
-    assert "the output's values are not all finite" == outcome.what
+    assert "your output contains values that are not finite" == outcome.what
     assert "contains nan" in outcome.why
 
 
@@ -222,7 +222,7 @@ def test_sums_that_are_only_written_into_the_record_earn_nothing(judged, solutio
     outcome = judged("split_a_block", shards=shards, forward=lying_forward(solution["whole_block"], kept))
 
     assert 0 == outcome.points
-    assert "a rank contributes something other than its part of the output" == outcome.what
+    assert "in your code, a rank contributes something other than its part of the output" == outcome.what
 
 
 def test_a_part_of_the_gradient_that_is_only_written_earns_nothing(judged, solution):
@@ -243,7 +243,7 @@ def test_a_part_of_the_gradient_that_is_only_written_earns_nothing(judged, solut
     )
     outcome = judged("split_a_block", forward=forward, ToRanks=ToRanks, **names)
 
-    assert "a rank contributes something other than its part of the input's gradient" == outcome.what
+    assert "in your code, a rank contributes something other than its part of the input's gradient" == outcome.what
 
 
 def test_parts_may_be_summed_transposed(judged, solution):
@@ -259,8 +259,11 @@ def test_parts_may_be_summed_transposed(judged, solution):
 @pytest.mark.parametrize(
     ("share", "what"),
     [
-        (lambda rank, ranks: 1 / ranks, "the output's bias is divided among the ranks"),
-        (lambda rank, ranks: float(rank == 0), "a rank's copy of the output's bias differs from the block's"),
+        (lambda rank, ranks: 1 / ranks, "your code divides the output's bias among the ranks"),
+        (
+            lambda rank, ranks: float(rank == 0),
+            "in your code, a rank's copy of the output's bias differs from the block's bias",
+        ),
     ],
 )
 def test_the_outputs_bias_is_whole_on_every_rank(judged, solution, share, what):

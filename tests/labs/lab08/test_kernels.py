@@ -64,7 +64,10 @@ def test_a_transposition_with_conflicts_keeps_half(judged):
         gpu.launch(turn, src, dst, grid=grid, block=(32, 32))
 
     outcome = judged("coalesced", transpose=transpose)
-    assert (0.5, "threads of a warp access the same bank of shared memory") == (outcome.points, outcome.what)
+    assert (0.5, "in your kernel, threads of a warp access the same bank of shared memory") == (
+        outcome.points,
+        outcome.what,
+    )
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
@@ -126,7 +129,10 @@ def test_atomics_in_64_bits_are_found_though_their_bits_agree(judged):
         gpu.launch(written, total, out, grid=1, block=1)
 
     outcome = judged("order_matters", steady_sum=steady_sum)
-    assert (0, "the order of additions depends on the order of arrival") == (outcome.points, outcome.what)
+    assert (0, "in your program, the order of additions depends on the order in which threads arrive") == (
+        outcome.points,
+        outcome.what,
+    )
 
 
 def test_a_stem_by_hand(solution):

@@ -67,7 +67,7 @@ def test_a_known_mistake_gives_its_whole_message_and_the_mark_stays(evidence):
     found = said(check)
     (known,) = (one for one in facts(LAB).known_mistakes(NAME) if one.what == found.what)
 
-    assert "in your answer, the smallest tile is always chosen" == found.what
+    assert "your function always chooses the smallest tile" == found.what
     assert (known.why, known.next) == (found.why, found.next)
     assert (LOST.points, LOST.state, LOST.max_points) == (found.points, found.state, found.max_points)
     assert [LOST] == check.kept
