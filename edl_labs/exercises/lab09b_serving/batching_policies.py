@@ -114,9 +114,11 @@ def _left(run: ServerReplay) -> Wrong:
     lengths = [one.prompt_tokens for one in left]
     served = [one.prompt_tokens for one in run.requests if one.finish_s is not None]
     if not served or max(served) >= min(lengths):
-        return Wrong("requests wait forever", why=why, next="also run batches that are not full")
+        return Wrong("your policy lets requests wait forever", why=why, next="also run batches that are not full")
     why += f"; the first one is number {left[0].number}, and their prompts have {min(lengths)} to {max(lengths)} tokens"
-    return Wrong("some requests are never chosen", why=why, next="under which condition does queue[0] run?")
+    return Wrong(
+        "your policy never chooses some requests", why=why, next="under which condition does your code choose queue[0]?"
+    )
 
 
 def _is_late(case: Any, got: Any) -> bool:
@@ -135,27 +137,27 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
     if idle_s > 0.2 * mean_s:
         why = f"{reached}; on average a request waits {seconds(idle_s)} while the device is idle"
         then = "what do you gain by waiting? The next batch fills up while the current one runs"
-        return Wrong("the device idles while requests wait", why=why, next=then)
+        return Wrong("your policy leaves the device idle while requests wait", why=why, next=then)
     if len(run.requests) / len(batches) < 1.05:
         why = f"{reached}; your code runs {counted(len(batches), 'batch')} for {len(run.requests)} requests"
         then = "put several requests into a batch: the weights are read only once for all of them"
-        return Wrong("requests are served one by one", why=why, next=then)
+        return Wrong("your policy serves requests one by one", why=why, next=then)
     prompts = [one.prompt_tokens for one in run.requests]
     padded = sum(len(batch) * max(prompts[n] for n in batch) for batch in batches) / sum(prompts)
     starved = _starved(run, prompts, f"{reached}; the mean is {seconds(mean_s)}")
     if starved is not None:
         return starved
     if padded > _PADDED:
-        why = f"{reached}; including padding, the batches compute {padded:.1f} times the requested tokens"
+        why = f"{reached}; your batches compute {padded:.1f} times as many tokens as requested: the rest is padding"
         then = "a batch takes as long as its longest prompt needs: which requests should share a batch?"
-        return Wrong("long prompts delay the short ones in the same batch", why=why, next=then)
+        return Wrong("in your batches, long prompts delay the short ones", why=why, next=then)
     largest = max(map(len, batches))
     # Where fewer wait than the batches have, nobody could have made them larger.
     queue = fmean(moment.waiting for moment in run.moments)
     if largest < run.machine.most_sequences and run.utilisation > 0.9 and queue > largest:
         why = f"{reached}; the largest batch has {largest} requests, but {run.machine.most_sequences} are allowed"
         then = "how much longer does a batch take if it has one more request of the same length?"
-        return Wrong("batches stay small while the queue grows", why=why, next=then)
+        return Wrong("your batches stay small while the queue grows", why=why, next=then)
     latest = sorted(run.requests, key=lambda one: one.latency_s)[-_LATEST:]
     passed = fmean(len(passing(run)[one.number]) for one in latest)
     why = (
@@ -163,11 +165,11 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
         f"{min(one.prompt_tokens for one in latest)} to {max(one.prompt_tokens for one in latest)} tokens, and on "
         f"average {passed:.0f} later requests run before each of them"
     )
-    then = "which requests run before them, and how long can that continue?"
+    then = "which requests run before these three, and what limits how long these three wait?"
     pairs = [(one.number, other) for one in latest for other in passing(run)[one.number]]
     if pairs and sum(prompts[other] < prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        return Wrong("long prompts wait longest because shorter ones overtake them", why=why, next=then)
-    return Wrong("too many requests exceed the limit", why=why, next=then)
+        return Wrong("in your order, long prompts wait longest because shorter ones overtake them", why=why, next=then)
+    return Wrong("with your policy, too many requests exceed the limit", why=why, next=then)
 
 
 def _idle_while_waiting(run: ServerReplay) -> float:
@@ -192,19 +194,19 @@ def _starved(run: ServerReplay, prompts: list[int], reached: str) -> Wrong | Non
     pairs = [(one.number, other) for one in late for other in passed[one.number]]
     if len(pairs) <= len(late) * run.machine.most_sequences:
         return None
-    told = f"on average {len(pairs) / len(late):.0f} later requests run before each of those that wait longest"
+    told = f"on average {len(pairs) / len(late):.0f} later requests run before each of the requests that wait longest"
     if sum(prompts[other] < prompts[number] for number, other in pairs) > 0.9 * len(pairs):
         then = "which request must run next to limit the longest waits? A short mean allows a few very long waits"
-        why = f"{reached}; {told}, nearly all of them shorter"
-        return Wrong("the mean is short only because long prompts keep waiting", why=why, next=then)
+        why = f"{reached}; {told}, and nearly all of these later requests have shorter prompts"
+        return Wrong("your policy keeps the mean short only by letting long prompts wait", why=why, next=then)
     if sum(prompts[other] > prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        why = f"{reached}; {told}, nearly all of them longer"
+        why = f"{reached}; {told}, and nearly all of these later requests have longer prompts"
         return Wrong(
-            "short prompts keep waiting because of long ones",
+            "your policy lets short prompts wait for long ones",
             why=why,
             next="queue[0] came first: which request has waited longest?",
         )
-    what = "later requests overtake those that have waited longest"
+    what = "your policy runs later requests before those that have waited longest"
     return Wrong(what, why=f"{reached}; {told}", next="queue[0] came first: which request has waited longest?")
 
 
@@ -228,33 +230,40 @@ def _one_too_late(latencies_s: list[float]) -> float:
 
 _P99 = "compare the limit with the latency that 99 of 100 requests do not exceed"
 _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
-    (_servers_by(fmean), "the mean is compared with the limit",
-     "if only the mean is within the limit, many requests are late", _P99),
-    (_servers_by(median), "the median is compared with the limit",
-     "if only the median is within the limit, half of the requests may be late", _P99),
-    (_servers_by(max), "the longest latency is compared with the limit",
+    (_servers_by(fmean), "servers_for() compares the mean with the limit",
+     "many requests may be late even if the mean is within the limit", _P99),
+    (_servers_by(median), "servers_for() compares the median with the limit",
+     "half of the requests may be late even if the median is within the limit", _P99),
+    (_servers_by(max), "servers_for() compares the longest latency with the limit",
      "one request in a hundred may exceed the limit", "sort the latencies: which one do 99 of 100 not exceed?"),
-    (_servers_by(_one_too_late), "p99 is taken one place too late in the sorted latencies",
-     "the latency at index int(0.99 * n) gives your result", "sort 100 latencies: which one do 99 of them not exceed?"),
+    (_servers_by(_one_too_late), "servers_for() takes p99 one place too late in the sorted latencies",
+     "the latency at index int(0.99 * n) gives exactly your results",
+     "sort 100 latencies: which one do 99 of them not exceed?"),
     (lambda case: math.ceil(case["demand_per_s"] / max(one["per_s"] for one in case["runs"])),
-     "servers are planned for the largest load that was measured",
-     "at full load the queue grows without bound, and so does the wait", "which loads stay within the limit?"),
+     "servers_for() gives each server the largest load that was measured",
+     "at full load the queue grows without bound, and so does the wait",
+     "at which loads do 99 of 100 requests stay within the limit?"),
     (lambda case: math.ceil(case["demand_per_s"] / min(one["per_s"] for one in case["runs"])),
-     "servers are planned for the smallest load that was measured",
-     "that takes more servers than the limit requires", "what is the largest load that stays within the limit?"),
+     "servers_for() gives each server only the smallest load that was measured",
+     "this takes more servers than the limit requires",
+     "what is the largest load at which 99 of 100 requests stay within the limit?"),
 )  # fmt: skip
 
 
 def _miscounted(case: Any, found: Any, right: int) -> Wrong:
     why = f"got {found} servers, expected {right}, for {case['demand_per_s']:g} requests per second"
     if found == right - 1:
-        return Wrong("one server is missing", why=why, next="round up: a fraction of a server cannot serve requests")
+        return Wrong(
+            "your result has one server too few", why=why, next="round up: a fraction of a server cannot serve requests"
+        )
     if found == right + 1:
-        then = "do you divide by the largest load that meets the limit, and is your p99 exactly the 99th of 100?"
+        then = (
+            "do you divide by the largest load that meets the limit, and is your p99 the 99th of 100 sorted latencies?"
+        )
         return Wrong("your result has one server too many", why=why, next=then)
-    why += f"; each server would get {case['demand_per_s'] / found:.4g} per second" if found > 0 else ""
+    why += f"; each of your servers would get {case['demand_per_s'] / found:.4g} per second" if found > 0 else ""
     if found < right:
-        then = "look at the runs at this load or a larger one: did 99 of 100 requests stay within the limit?"
-        return Wrong("each server gets more than it can serve in time", why=why, next=then)
+        then = "look at the runs at this load and at larger loads: did 99 of 100 requests stay within the limit?"
+        return Wrong("with your result, each server gets more than it can serve in time", why=why, next=then)
     then = "is there a run at a higher load per server in which 99 of 100 requests stayed within the limit?"
     return Wrong("fewer servers would be enough", why=why, next=then)

@@ -63,9 +63,10 @@ class KVCache(Exercise):
             _judge_step(case, step, found, right)
             if got["lengths"] != want["lengths"]:
                 counts = (
-                    f"lengths {case['lengths']} became {got['lengths']} after {counted(case['steps'], 'token')} per row"
+                    f"lengths were {case['lengths']}; after {counted(case['steps'], 'new token')} per row, they are "
+                    f"{got['lengths']}"
                 )
-                what = "the lengths do not match the number of tokens in the cache"
+                what = "your lengths do not match the number of tokens in the cache"
                 raise Wrong(what, why=counts, next="for each new token, increase the row's length by one")
         judge_fits(case, got["fits"][0], want["fits"][0])
         if got["fits"][1] != want["fits"][1]:
@@ -73,7 +74,7 @@ class KVCache(Exercise):
             memory = byte_count(case["small_chip"]["memory_bytes"])
             why = f"got {got['fits'][1]} sequences for {memory}, but the weights alone need {byte_count(weights)}"
             raise Wrong(
-                "sequences are counted although not even the weights fit", why=why, next="return 0 in this case"
+                "your function counts sequences where not even the weights fit", why=why, next="return 0 in this case"
             )
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -144,7 +145,7 @@ def _judge_step(case: Any, step: int, found: Any, right: Any) -> None:
     if _shape(found) != shape:
         why = f"got the shape {_shape(found)}, expected {shape}"
         then = "return one output for each head of each row, in the shape (rows, heads, size)"
-        raise Wrong("the outputs do not have the shape of q", why=why, next=then)
+        raise Wrong("your outputs do not have the shape of q", why=why, next=then)
     flat = [(row, head, found[row][head], right[row][head]) for row in range(shape[0]) for head in range(shape[1])]
     wrong = [one for one in flat if not all(close(a, b, rtol=0.0, atol=_SAME) for a, b in zip(*one[2:], strict=True))]
     if wrong:
@@ -215,7 +216,7 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
     one = wrong[0]
     if any(not math.isfinite(look.total) for look in wrong):
         then = "over which dimension do you compute the softmax? It returns nan if all scores are masked"
-        return Wrong("an output is not a number", why=one.where, next=then)
+        return Wrong("one of your outputs is not a number", why=one.where, next=then)
     if all(look.has_turned_values() for look in wrong):
         then = "which of q, k and v enter the scores? Only the scores depend on positions"
         why = f"{one.where}; this mistake gives exactly your result"
@@ -231,13 +232,15 @@ def _of_rows(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.other_rows:
             why = f"the output of {look.where}, contains values of row {look.other_rows[0]}"
-            return Wrong("a row attends to the tokens of another row", why=why, next="use only the row's own cache")
+            return Wrong(
+                "in your code, a row attends to the tokens of another row", why=why, next="use only the row's own cache"
+            )
     counts = {look.cells for look in every}
     if len(counts) == 1 and not every[0].equal_lengths and any(look.stale for look in wrong):
         look = next(look for look in wrong if look.stale)
-        why = f"every row attends to {look.cells} cells; row {look.row} has {look.tokens} tokens including the new one"
+        why = f"every row attends to {look.cells} cells, but row {look.row} has {look.tokens} tokens with the new one"
         return Wrong(
-            "all rows are treated as equally long", why=why, next="use the length of each row in cache['lengths']"
+            "your code treats all rows as equally long", why=why, next="use the length of each row in cache['lengths']"
         )
     return None
 
@@ -246,8 +249,8 @@ def _of_cells(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.stale:
             why = f"{look.where}, attends to cell {look.stale[0]}, which still has numbers of an earlier request"
-            then = "give weight only to the cells up to the row's length, including the new token's cell"
-            return Wrong("a row attends to cells that do not hold its tokens", why=why, next=then)
+            then = "attend only to the cells up to the row's length, including the new token's cell"
+            return Wrong("in your code, a row attends to cells that do not hold its tokens", why=why, next=then)
     return None
 
 
@@ -255,8 +258,8 @@ def _of_heads(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
         if look.other_heads:
             why = f"{look.where}, uses values of kv head {look.other_heads[0]} instead of kv head {look.group}"
-            then = "let neighbouring heads share a kv head: the first (heads // kv_heads) heads share the first kv head"
-            return Wrong("heads are matched with the wrong keys and values", why=why, next=then)
+            then = "let neighbouring heads share a kv head: the first `heads // kv_heads` heads share the first kv head"
+            return Wrong("your code matches heads with the wrong keys and values", why=why, next=then)
     return None
 
 
@@ -265,18 +268,24 @@ def _of_masks(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     if seeing and all(close(look.got[0], 1.0, atol=1e-6) for look in seeing):
         why = f"{seeing[0].where}: token 0 has all the weight"
         then = "do not use a causal mask for a single query: it may attend to all cached tokens"
-        return Wrong("a mask hides all tokens except the first", why=why, next=then)
+        return Wrong("your mask hides all tokens except the first", why=why, next=then)
     for look in wrong:
         if look.got[-1] <= _SEEN < look.want[-1]:
             why = f"{look.where}: the new token's own value has no weight in the output"
-            return Wrong("the new token does not attend to itself", why=why, next="first put k and v into the cache")
+            return Wrong(
+                "in your code, the new token does not attend to itself",
+                why=why,
+                next="put k and v into the cache first, then attend",
+            )
         for at in range(look.length, look.tokens - 1):
             if look.got[at] <= _SEEN < look.want[at]:
                 why = f"{look.where}: token {at}, which was decoded earlier, has no weight"
-                then = "store k and v of every step in the cell after that of the previous step"
-                return Wrong("a decoded token is lost from the cache", why=why, next=then)
+                then = "in each step, store k and v in the cell after the one that the previous step used"
+                return Wrong("your cache loses a decoded token", why=why, next=then)
         if any(a <= _SEEN < b for a, b in zip(look.got, look.want, strict=True)):
-            return Wrong("some cached tokens have no weight", why=look.where, next="give every earlier token a weight")
+            return Wrong(
+                "your code gives some cached tokens no weight", why=look.where, next="give every earlier token a weight"
+            )
     return None
 
 
@@ -285,10 +294,10 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     if not close(look.total, 1.0, atol=1e-6):
         why = f"{look.where}: the weights add up to {look.total:.4g}"
         then = "compute the softmax over the tokens of the row"
-        return Wrong("the weights do not add up to one", why=why, next=then)
+        return Wrong("your attention weights do not add up to 1", why=why, next=then)
     if all(_is_scaled(one) for one in wrong):
         why = f"{look.where}: all differences between scores are off by the same factor"
-        return Wrong("the scores have the wrong scale", why=why, next="divide by the square root of the head size")
+        return Wrong("your scores have the wrong scale", why=why, next="divide by the square root of the head size")
     long = [one for one in wrong if one.alike and one.length >= _PAIRS]
     for positions, what, then in _MISPLACED:
         if long and all(one.stands(*positions(one.length)) for one in long):
@@ -297,34 +306,34 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
         if long and all(_is_shifted(one, shift) for one in long):
             why = f"{look.where}: the distances from the query to the tokens are those of a query {what}"
             then = "positions count from 0: how many tokens are in the cache before the new one?"
-            return Wrong("the new token has the wrong position", why=why, next=then)
+            return Wrong("your code gives the new token the wrong position", why=why, next=then)
     at = max(range(len(look.want)), key=lambda at: abs(look.got[at] - look.want[at]))
     why = f"{look.where}: the weight of token {at} is {look.got[at]:.6g}, but should be {look.want[at]:.6g}"
     then = (
-        "are the query and the new key at the new token's position? Are the cached keys unchanged, and the scale right?"
+        "are the query and the new key at the new token's position? Are the cached keys unchanged? Is the scale right?"
     )
-    return Wrong("the right tokens have the wrong weights", why=why, next=then)
+    return Wrong("your code attends to the right tokens, but with the wrong weights", why=why, next=then)
 
 
 _MISPLACED: Any = (
     (
         lambda n: (0, [*range(n + 1)]),
-        "the query is not rotated",
-        "rotate q to the position of the new token: like k, it is passed in unrotated",
+        "your code does not rotate the query",
+        "rotate q to the position of the new token: your function gets q and k unrotated",
     ),
     (
         lambda n: (n, [*range(n), 0]),
-        "the new key is not rotated",
+        "your code does not rotate the new key",
         "rotate k before you store it: all cached keys are rotated",
     ),
     (
         lambda n: (0, [*range(n), 0]),
-        "neither the query nor the new key is rotated",
-        "rotate both q and k: they are passed in unrotated",
+        "your code rotates neither the query nor the new key",
+        "rotate q and k: your function gets both of them unrotated",
     ),
     (
         lambda n: (n, [*range(0, 2 * n, 2), n]),
-        "keys already in the cache are rotated again",
+        "your code rotates the cached keys again",
         "leave cached keys unchanged: they were rotated before they were stored",
     ),
 )

@@ -99,7 +99,11 @@ def _require_form(got: Any, want: Any) -> None:
     times = [got[side][what] for side in ("computing", "reading", "both") for what in want["both"]]
     if any(type(one) not in (int, float) or not math.isfinite(one) for one in times):
         odd = next(one for one in times if type(one) not in (int, float) or not math.isfinite(one))
-        raise Wrong("a time is not a number of seconds", why=f"got {str(odd)[:60]}", next="return seconds, as a float")
+        raise Wrong(
+            "one of your times is not a number of seconds",
+            why=f"got {str(odd)[:60]}",
+            next="return seconds, as a float",
+        )
     for one in got["ridge"]:
         if one is not None and (type(one) not in (int, float) or one != one or one in (math.inf, -math.inf)):
             what = "ridge_batch() returned neither a finite number nor None"
@@ -109,7 +113,7 @@ def _require_form(got: Any, want: Any) -> None:
             raise Wrong("ridge_batch() did not return a whole number", why=f"got {one:g}", next=then)
 
 
-_ITSELF = "attention looks back at one token too many or too few"
+_ITSELF = "in your function, attention looks back at one token too many or too few"
 
 
 def _told_apart(found: float, right: float) -> tuple[str, str]:
@@ -126,11 +130,11 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     found, right = got[what], want[what]
     told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
     came, true = _told_apart(found, right)
-    why = f"{told}: got {came} for {side} only, expected {true}"
+    why = f"{told}: for {side} alone, got {came}, expected {true}"
     if found < 1e-6 * right:  # of a chip that does the other part in no time
         other = "reads" if side == "computing" else "computes"
         why = f"{told}: on a chip that {other} in no time, got almost 0, expected {true}"
-        then = "take the longer time: a step ends when its longer part has ended"
+        then = "take the longer time: a step ends when both parts have ended"
         return Wrong("your code takes the shorter of the two times", why=why, next=then)
     weights_s = model["parameters"] * model["number_bytes"] / chip["memory_byte_per_s"]
     products_s = 2 * model["parameters"] / chip["flop_per_s"]
@@ -138,51 +142,57 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     if side == "reading":
         if times > 1 and close(found - right, (times - 1) * weights_s, rtol=1e-4):
             then = "count the weights once: a step reads each weight once and uses it for all its tokens"
-            return Wrong("the weights are counted again for every token", why=why, next=then)
+            return Wrong("your function counts the weights again for every token", why=why, next=then)
         if found < right and close(found, weights_s, rtol=1e-6):
             then = "add the keys and values: a decoding step reads those of its sequence, and a prompt writes its own"
-            return Wrong("the bytes moved do not include the cache", why=why, next=then)
+            return Wrong("your function leaves the cache out of the bytes moved", why=why, next=then)
         share = (found - weights_s) / (right - weights_s)
         if close(share, model["heads"] / model["kv_heads"], rtol=1e-4):
             then = "multiply by `kv_heads`: the heads of a group share keys and values"
-            return Wrong("the cache is counted for every head", why=why, next=then)
+            return Wrong("your function counts the cache for every head", why=why, next=then)
         if close(share, 1 / times, rtol=1e-4) and what == "decode":
             then = "count one cache for each sequence: every sequence has its own tokens"
-            return Wrong("the cache of only one sequence is counted", why=why, next=then)
+            return Wrong("your function counts the cache of only one sequence", why=why, next=then)
         if close(share, 0.5, rtol=1e-4):
-            return Wrong("keys or values are missing", why=why, next="count both keys and values, in every layer")
+            return Wrong(
+                "your function leaves out keys or values", why=why, next="count both keys and values, in every layer"
+            )
         if what != "prefill" and any(close(share, 1 + one / case["context"], rtol=1e-7) for one in (1, -1)):
             return Wrong(_ITSELF, why=why, next="use `context` unchanged: it already includes the new token")
         for size in (1, 2, 4):
             if size != model["number_bytes"] and close(found * model["number_bytes"], right * size, rtol=1e-6):
                 then = "use `number_bytes` for both the weights and the cache"
-                return Wrong(f"every number is counted with {size} B instead of `number_bytes`", why=why, next=then)
+                return Wrong(
+                    f"your function counts every number with {size} B instead of `number_bytes`", why=why, next=then
+                )
         then = "count the weights once, and add the keys and values"
-        return Wrong("the number of bytes moved is wrong", why=why, next=then)
+        return Wrong("your function counts the wrong number of bytes moved", why=why, next=then)
     if close(found, right - times * products_s / 2, rtol=1e-6) or close(found, times * products_s / 2, rtol=1e-6):
         then = "count 2 FLOP for each parameter and token"
-        return Wrong("a multiplication and an addition are counted as one operation", why=why, next=then)
+        return Wrong("your function counts a multiplication and an addition as one operation", why=why, next=then)
     if found < right and close(found, times * products_s, rtol=1e-6):
-        then = "for each token that a token looks back at, add the operations for a score and for a weighted value"
-        return Wrong("the operations of attention are missing", why=why, next=then)
+        then = "count the tokens that each token looks back at: each of these costs a score and a weighted value"
+        return Wrong("your function leaves out the operations of attention", why=why, next=then)
     attention = (found - times * products_s) / (right - times * products_s)
     if what == "prefill" and close(attention, 2 * times / (times + 1), rtol=1e-4):
-        then = "add up how many tokens each token looks back at: for token i of the prompt, these are i tokens"
-        return Wrong("every token of a prompt is counted as looking back at the whole prompt", why=why, next=then)
+        then = "add up how many tokens each token looks back at: token i of the prompt looks back at i tokens"
+        return Wrong("in your function, every token of a prompt looks back at the whole prompt", why=why, next=then)
     if what == "prefill" and close(attention, (times - 1) / (times + 1), rtol=1e-6):
         then = "which token does the first token of a prompt look at?"
-        return Wrong("the tokens of a prompt are not counted as looking at themselves", why=why, next=then)
+        return Wrong("in your function, the tokens of a prompt do not look at themselves", why=why, next=then)
     if what != "prefill" and any(close(attention, 1 + one / case["context"], rtol=1e-6) for one in (1, -1)):
         return Wrong(_ITSELF, why=why, next="use `context` unchanged: it already includes the new token")
     if close(attention, 0.5, rtol=1e-6):
-        then = "per token looked at, count head_size multiply-adds for the score and as many for the weighted value"
-        return Wrong("only half of attention's operations are counted", why=why, next=then)
+        then = "per token looked at, count `head_size` multiply-adds for the score and as many for the weighted value"
+        return Wrong("your function counts only half of attention's operations", why=why, next=then)
     if close(attention, model["kv_heads"] / model["heads"], rtol=1e-4):
         return Wrong(
-            "attention is counted only for the kv heads", why=why, next="count all heads: each has its own scores"
+            "your function counts attention only for the kv heads",
+            why=why,
+            next="count all heads: each has its own scores",
         )
-    then = "per token, count 2 FLOP for each parameter, and 4 · … for each token that it looks at"
-    return Wrong("the number of operations is wrong", why=why, next=then)
+    then = "per token, count 2 FLOP for each parameter, and 4 · … FLOP for each token that it looks at"
+    return Wrong("your function counts the wrong number of operations", why=why, next=then)
 
 
 def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, want: Any) -> Wrong:
@@ -201,9 +211,9 @@ def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, 
             for one, aim in zip(every, want, strict=True)
         ):
             then = "solve an equation instead of searching: for which batch are the two times equal?"
-            return Wrong("the search ends before the batch that reaches the ridge", why=why, next=then)
-        then = "return None only if every batch, however large, takes longer to read than to compute"
+            return Wrong("your search ends before the batch that reaches the ridge", why=why, next=then)
+        then = "return None only if reading takes longer than computing for every batch, however large"
         return Wrong("your function returned None, but some batch reaches the ridge", why=why, next=then)
     if found == right - 1:
         return Wrong("at your batch, reading still takes longer than computing", why=why, next="round up")
-    return Wrong("the ridge batch is wrong", why=why, next="for which batch are your two times equal?")
+    return Wrong("your ridge batch is wrong", why=why, next="for which batch are your two times equal?")

@@ -22,16 +22,17 @@ _PROBLEMS = {
     "limit": ("due() returned `max_wait_s`, not a point in time", "it must return a time on the clock of `now_s`",
               "return the moment when the wait ends: to which request's arrival do you add what?"),
     "early": ("due() returned a time that is not in the future",
-              "it is neither later than `now_s` nor the end of a wait",
+              "this time is neither later than `now_s` nor the end of a wait",
               "return the moment when the wait of the oldest request ends, on the clock of `now_s`"),
     "empty": ("due() returned an empty batch", "no request would run, and it would be unknown when to call due() again",
               "return a batch with requests, or the time until which to wait"),
-    "large": ("a batch has more than max_batch requests", "the model accepts at most max_batch requests",
+    "large": ("one of your batches has more than `max_batch` requests",
+              "the model accepts at most `max_batch` requests",
               "leave the others in the queue for the next batch"),
     "unknown": ("a result names a request that is not waiting, or names one twice",
                 "a result may name only requests that are in the queue, and each only once",
-                "return one.number for requests in the queue, not their places in it"),
-    "form": ("the numbers of requests are not a list",
+                "return the `number` of each request, not its place in the queue"),
+    "form": ("your functions do not return the numbers of requests as a list",
              "expired() must return a list; due() must return a list or a time in seconds",
              "return, for example, [one.number for one in queue]"),
 }  # fmt: skip
@@ -134,56 +135,62 @@ def _paired(kind: int, times_s: Iterable[float], members: Iterable[list[int]]) -
 
 def _said(kind: int, numbers: tuple[int, ...]) -> str:
     listed = ", ".join(map(str, numbers))
-    return f"{('refused:', 'given up:', 'batch of')[kind]} {listed}"
+    return f"{('refused:', 'given up:', 'batch of requests')[kind]} {listed}"
 
 
 def _other_members(own: _Event, due: _Event) -> Wrong:
-    why = f"at {seconds(own.at_s)}: got {_said(own.kind, own.numbers)}, expected {_said(due.kind, due.numbers)}"
+    why = f'at {seconds(own.at_s)}, got "{_said(own.kind, own.numbers)}", expected "{_said(due.kind, due.numbers)}"'
     if own.kind == _BATCH and set(own.numbers) < set(due.numbers):
         then = "how many requests are waiting, and how many may run together?"
-        return Wrong("a batch leaves out requests that it has room for", why=why, next=then)
+        return Wrong("one of your batches leaves out requests that it has room for", why=why, next=then)
     if own.kind == _BATCH:
         then = "take the first requests of the queue, which is in the order of arrival"
-        return Wrong("a batch does not consist of the oldest requests", why=why, next=then)
-    return Wrong("the wrong request is refused or given up", why=why, next="return each request's own number")
+        return Wrong("one of your batches does not consist of the oldest requests", why=why, next=then)
+    return Wrong("your rules refuse or give up the wrong request", why=why, next="return each request's own number")
 
 
 def _too_early(case: Any, own: _Event) -> Wrong:
-    why, limits = f"your rules, at {seconds(own.at_s)}: {_said(own.kind, own.numbers)}", case["limits"]
+    why, limits = f'at {seconds(own.at_s)}, your rules gave "{_said(own.kind, own.numbers)}"', case["limits"]
     if own.kind == _REFUSED:
         then = "how many requests are already waiting, and how many may wait?"
         why += f"; `max_queue` is {limits['max_queue']}"
-        return Wrong("a request is refused while the queue has room", why=why, next=then)
+        return Wrong("your rules refuse a request while the queue has room", why=why, next=then)
     oldest = min(own.numbers, default=-1)
     if oldest not in range(len(case["arrivals_s"])):
         return Wrong(
-            "a request that never arrived is served", why=why, next="use the numbers of the requests in the queue"
+            "your rules serve a request that never arrived",
+            why=why,
+            next="use the numbers of the requests in the queue",
         )
     waited = f"request {oldest} has waited {seconds(own.at_s - case['arrivals_s'][oldest])}"
     if own.kind == _GIVEN_UP:
         why += f"; {waited}, but `timeout_s` is {limits['timeout_s']:g}"
         then = "which requests have waited longer than `timeout_s`?"
-        return Wrong("a request is given up too early", why=why, next=then)
+        return Wrong("your rules give up a request too early", why=why, next=then)
     why += f"; {waited}; `max_wait_s` is {limits['max_wait_s']:g} and `max_batch` is {limits['max_batch']}"
     then = "is the batch full, or has its oldest request waited for `max_wait_s`?"
-    return Wrong("a batch starts too early", why=why, next=then)
+    return Wrong("one of your batches starts too early", why=why, next=then)
 
 
 def _too_late(case: Any, due: _Event, mine: list[_Event]) -> Wrong:
-    why, limits = f"expected at {seconds(due.at_s)}: {_said(due.kind, due.numbers)}", case["limits"]
+    why, limits = f'at {seconds(due.at_s)}, expected "{_said(due.kind, due.numbers)}"', case["limits"]
     if due.kind == _REFUSED:
         why += f"; `max_queue` is {limits['max_queue']}"
-        return Wrong("more than max_queue requests wait", why=why, next="count the requests that are already waiting")
+        return Wrong(
+            "your rules let more than `max_queue` requests wait",
+            why=why,
+            next="count the requests that are already waiting",
+        )
     if due.kind == _GIVEN_UP:
         waited_s = due.at_s - case["arrivals_s"][due.numbers[0]]
         why += f"; this request has waited {seconds(waited_s)}, but `timeout_s` is {limits['timeout_s']:g}"
-        then = "give the request up, because its client has given up: running it would waste a place in the batch"
-        return Wrong("a request that has waited too long is not given up", why=why, next=then)
+        then = "give up this request: its client no longer waits, so running it would waste a place in the batch"
+        return Wrong("your rules do not give up a request that has waited too long", why=why, next=then)
     later = [one.at_s for one in mine if one.kind == _BATCH and due.numbers[0] in one.numbers]
     if not later:
         why += f"; your rules never run request {due.numbers[0]}"
         then = "run a batch even if it is not full: which request's wait decides when?"
-        return Wrong("requests wait forever", why=why, next=then)
+        return Wrong("your rules let requests wait forever", why=why, next=then)
     why += f"; your rules run request {due.numbers[0]} at {seconds(later[0])}; `max_wait_s` is {limits['max_wait_s']:g}"
     then = "which request's arrival counts, and how many requests make a batch full?"
-    return Wrong("a batch starts too late", why=why, next=then)
+    return Wrong("one of your batches starts too late", why=why, next=then)

@@ -92,7 +92,7 @@ def _judge_end(run: ServerReplay) -> None:
         if run.unfinished:
             why += f", and {counted(run.unfinished, 'request')} never finished"
         then = "free the blocks of all requests in server.finished before each step"
-        raise Wrong("blocks of finished requests are not freed", why=why, next=then)
+        raise Wrong("your schedule does not free the blocks of finished requests", why=why, next=then)
     if not run.unfinished:
         return
     left = f"{run.unfinished} of {counted(len(run.requests), 'request')} never finish"
@@ -100,39 +100,51 @@ def _judge_end(run: ServerReplay) -> None:
     if run.stalls and held < run.machine.blocks:
         why = f"{left}: at the end, {run.machine.blocks - held} blocks are free, but running requests do not get them"
         then = "in which steps does your code not reach the lines that give running requests their blocks?"
-        raise Wrong("running requests are stalled while blocks are free", why=why, next=then)
+        raise Wrong("your schedule leaves running requests stalled while blocks are free", why=why, next=then)
     if run.stalls:
         why = (
             f"{left}: each running request needs a block, and together they hold {held} of {run.machine.blocks} blocks"
         )
         then = "preempt one request, so that the others can continue with its blocks"
-        raise Wrong("all running requests wait for each other's blocks", why=why, next=then)
-    why = f"{left}, although the pool has {counted(run.machine.blocks, 'block')}"
-    raise Wrong("requests wait forever", why=why, next="admit a waiting request as soon as its blocks are free")
+        raise Wrong("in your schedule, all running requests wait for each other's blocks", why=why, next=then)
+    why = f"{left}; the pool has {counted(run.machine.blocks, 'block')}"
+    raise Wrong(
+        "your schedule lets requests wait forever",
+        why=why,
+        next="admit a waiting request as soon as there are enough free blocks for it",
+    )
 
 
 def _slow(run: ServerReplay, best_s: float) -> Wrong:
     why = f"the load takes {seconds(run.makespan_s)}, but {seconds(best_s)} is possible"
     if run.mean_batch < 1.05:
         then = "let several requests run together: the weights are read once for all of them"
-        return Wrong("only one request runs at a time", why=why, next=then)
+        return Wrong("your schedule runs only one request at a time", why=why, next=then)
     if run.filled_share < _FILLED:
         why += f"; only {percent(run.filled_share)} of the allocated cache holds tokens"
         then = "allocate only what a request needs for its next step, because its answer may end soon"
-        return Wrong("blocks are reserved for tokens that may never be generated", why=why, next=then)
+        return Wrong("your schedule reserves blocks for tokens that may never be generated", why=why, next=then)
     if _is_static(run):
         why += "; requests hardly ever join a batch before the whole batch has ended"
         then = "admit requests before every step"
-        return Wrong("the next batch waits for the longest answer of the current one", why=why, next=then)
+        return Wrong(
+            "in your schedule, the next batch waits for the longest answer of the current batch", why=why, next=then
+        )
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
         return told
     is_full = max(one.running for one in run.moments) == run.machine.most_sequences
     if not is_full and max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
         why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
-        return Wrong("blocks stay free while requests wait", why=why, next="admit every request whose blocks are free")
+        return Wrong(
+            "your schedule keeps blocks free while requests wait",
+            why=why,
+            next="admit every request for which there are enough free blocks",
+        )
     why += f"; {run.mean_batch:.1f} requests run in a step"
-    return Wrong("too few requests run at a time", why=why, next="when could the next request have been admitted?")
+    return Wrong(
+        "your schedule runs too few requests at a time", why=why, next="when could the next request have been admitted?"
+    )
 
 
 def _wasted(run: ServerReplay, why: str) -> Wrong | None:
@@ -140,28 +152,28 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
     bare, admitted = _bare(run)
     if bare > _STALLED * admitted:
         why += f"; {bare} of {admitted} admitted requests hold no block when their first step begins"
-        then = "allocate the blocks that a request needs, because admit allocates none"
-        return Wrong("requests are admitted without their blocks", why=why, next=then)
+        then = "allocate the blocks that a request needs: admit() allocates none"
+        return Wrong("your schedule admits requests without giving them blocks", why=why, next=then)
     if run.stalls > _STALLED * sum(one.running for one in run.moments):
         why += f"; running requests are stalled {run.stalls:,} times for lack of a block"
         then = "give blocks to running requests before you admit waiting ones"
-        return Wrong("requests run without their blocks", why=why, next=then)
+        return Wrong("your schedule does not give running requests the blocks that they need", why=why, next=then)
     groups, older = _taken_out(run)
     if run.stalls and not groups:
         why += f"; running requests are stalled {run.stalls:,} times for lack of a block, but no request is preempted"
         then = "preempt a request when a running request lacks a block, so that the others continue"
-        return Wrong("running requests wait for each other's blocks", why=why, next=then)
+        return Wrong("in your schedule, running requests wait for each other's blocks", why=why, next=then)
     if not groups:
         return None
     why += f"; {counted(sum(groups), 'preemption')} throw away {run.recomputed_tokens:,} cached tokens"
     if sum(groups) > _AT_ONCE * len(groups):
         why += f"; on average, {sum(groups) / len(groups):.1f} requests are preempted at a time"
         then = "how many requests must you preempt to free one block?"
-        return Wrong("your code preempts more requests than the missing blocks require", why=why, next=then)
+        return Wrong("your schedule preempts more requests than the missing blocks require", why=why, next=then)
     if older > sum(groups) / 2:
         why += f"; {older} of the preempted requests had been running longer than a request that stayed"
         then = "which request would lose the least work, and which has already waited longest?"
-        return Wrong("your code preempts early requests while later ones stay", why=why, next=then)
+        return Wrong("your schedule preempts early requests while later ones stay", why=why, next=then)
     return None
 
 
@@ -217,21 +229,22 @@ def _is_static(run: ServerReplay) -> bool:
 
 def _late(run: ServerReplay, best_s: float) -> Wrong:
     why = (
-        f"the p99 of the first token is {seconds(run.time_to_first_token_s(_SHARE))}, but {seconds(best_s)} is possible"
+        f"the p99 of the time to first token is {seconds(run.time_to_first_token_s(_SHARE))}, "
+        f"but {seconds(best_s)} is possible"
     )
     told = _wasted(run, why) or _passed(run, why)
     if told is not None:
         return told
     if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
         why += f"; {counted(run.counts['preempt'], 'preemption')}"
-        then = "which request is preempted, and which one gets its blocks?"
-        return Wrong("requests are preempted again and again", why=why, next=then)
+        then = "which request do you preempt, and which request gets its blocks?"
+        return Wrong("your schedule preempts requests again and again", why=why, next=then)
     preempted = counted(run.counts.get("preempt", 0), "preemption")
     why += f"; there are {preempted}, and running requests are stalled {run.stalls:,} times"
     then = (
         "what delays the requests with the latest first token: do they lack blocks or a place, or are they preempted?"
     )
-    return Wrong("the first tokens are too late", why=why, next=then)
+    return Wrong("with your schedule, the first tokens come too late", why=why, next=then)
 
 
 def _passed(run: ServerReplay, why: str) -> Wrong | None:
@@ -242,5 +255,5 @@ def _passed(run: ServerReplay, why: str) -> Wrong | None:
     prompts = [one.prompt_tokens for one in run.requests]
     then = "admit from the front of server.waiting, where the oldest request is"
     if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-        return Wrong("shorter prompts overtake longer ones", why=why, next=then)
-    return Wrong("later requests are admitted before earlier ones", why=why, next=then)
+        return Wrong("your schedule lets shorter prompts overtake longer ones", why=why, next=then)
+    return Wrong("your schedule admits later requests before earlier ones", why=why, next=then)

@@ -50,9 +50,9 @@ class Streams(Exercise):
         if mean_s > MOST_TIME * best["mean_s"]:
             raise _late(case, run, mean_s, best, streams)
         if not run.readings or not run.readings[-1].drained:
-            why = "kernels are still running when it returns"
+            why = "kernels are still running at that time"
             raise Wrong(
-                "the answers are not ready when the function returns",
+                "the answers are not ready when your function returns",
                 why=why,
                 next="call synchronize() once, at the end",
             )
@@ -110,7 +110,7 @@ def _judge_kernels(case: Any, run: Replay) -> None:
     if any(entry["op"] not in ("launch", "stream", "synchronize", "sync_stream", "now", "event", "record", "wait",
                                "sync_event", "query_stream", "query_event") for entry in run.program):  # fmt: skip
         raise Wrong(
-            "the program contains something other than kernels",
+            "your program contains something other than kernels",
             why="requests consist only of kernels",
             next="use only launches and streams",
         )
@@ -120,29 +120,35 @@ def _judge_kernels(case: Any, run: Replay) -> None:
         steps = [f"request{number} step{at}" for at in range(one["steps"])]
         fused = [f"request{number} loop"]
         if names not in (steps, fused):
-            why = f"request {number} launches {counted(len(names), 'kernel')}: {', '.join(names[:3]) or 'none'} …"
+            why = f"for request {number}, got {counted(len(names), 'launch')}"
+            why += f": {', '.join(names[:3])} …" if names else ""
             then = (
                 'launch all steps in order ("request0 step0", "request0 step1", …), or only the loop ("request0 loop")'
             )
-            raise Wrong("a request is not computed exactly once", why=why, next=then)
+            raise Wrong("your program does not compute each request exactly once", why=why, next=then)
         took_s = one["block_s"] * (one["steps"] if names == fused else 1)
         if names == fused and not one["fusible"]:
             why = f"`fusible` is False for request {number}: the state of its loop does not fit into the SMs"
-            raise Wrong("this loop cannot be a single kernel", why=why, next="launch its steps one by one")
-        if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
-            why = f"each step of request {number} has {counted(one['blocks'], 'block')} of {seconds(one['block_s'])}"
             raise Wrong(
-                "a kernel does not have the size of its request", why=why, next="use one_step() and whole_loop()"
+                "your program fuses a loop that cannot be a single kernel", why=why, next="launch its steps one by one"
+            )
+        if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
+            size = f"{counted(one['blocks'], 'block')} of {seconds(one['block_s'])}"
+            why = f"each step of request {number} must have {size}"
+            raise Wrong(
+                "one of your kernels does not have the size of its request",
+                why=why,
+                next="use one_step() and whole_loop()",
             )
         if len({entry["stream"] for entry in mine}) > 1:
             why = f"the steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
             then = "keep a request in one stream, because each step reads what the previous step wrote"
-            raise Wrong("the steps of a request may overtake one another", why=why, next=then)
+            raise Wrong("in your program, the steps of a request may overtake one another", why=why, next=then)
     require_bound(run, CaseProgram(named=_kernels(case)))
     if len(_launches(run)) > sum(one["steps"] for one in case["requests"]):
         raise Wrong(
-            "some kernels belong to no request",
-            why="more kernels were launched than the requests have",
+            "some of your kernels belong to no request",
+            why="your program launches more kernels than the requests have",
             next="use one_step() and whole_loop()",
         )
 
@@ -166,21 +172,29 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
     why = f"the last answer is ready after {seconds(last_s)}, but {seconds(best['last_s'])} is possible"
     if _is_unfused(case, run):
         why += f"; there are {len(_launches(run))} launches, but {len(case['requests'])} are enough"
-        return Wrong("every time step pays for a launch", why=why, next="which requests may run as a single kernel?")
+        return Wrong(
+            "in your program, every time step pays for a launch",
+            why=why,
+            next="which requests may run as a single kernel?",
+        )
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
         return Wrong(
-            "the host waits before everything is launched", why=why, next="call synchronize() once, at the end"
+            "the host waits before your program has launched everything",
+            why=why,
+            next="call synchronize() once, at the end",
         )
     if streams == 1:
         why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
-        return Wrong("one stream leaves most SMs idle", why=why, next="use several streams, so that requests overlap")
+        return Wrong(
+            "your single stream leaves most SMs idle", why=why, next="use several streams, so that requests overlap"
+        )
     if streams < best["streams"]:
         why += f"; you use {streams} streams, but more kernels than that fit side by side"
         return Wrong(
-            "there are too few streams to fill the chip",
+            "you use too few streams to fill the chip",
             why=why,
-            next="how many kernels with that many blocks fit side by side?",
+            next="how many kernels of a request's size fit side by side?",
         )
     if streams > best["streams"]:
         return _crowded(case, why, streams)
@@ -188,11 +202,15 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
     if len(names) > len(set(names)) == 1 + sum(a != b for a, b in pairwise(names)):
         why += "; each request is launched completely before the next one's first step"
         return Wrong(
-            "the host feeds one stream at a time",
+            "your program feeds one stream at a time",
             why=why,
             next="take turns: launch one step of each request, then the next step of each",
         )
-    return Wrong("the chip is not kept busy", why=why, next="which streams wait for the host, and which wait for SMs?")
+    return Wrong(
+        "your program does not keep the chip busy",
+        why=why,
+        next="which streams wait for the host, and which wait for SMs?",
+    )
 
 
 def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wrong:
@@ -200,15 +218,19 @@ def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wro
     if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
         return Wrong(
-            "the host waits before everything is launched", why=why, next="call synchronize() once, at the end"
+            "the host waits before your program has launched everything",
+            why=why,
+            next="call synchronize() once, at the end",
         )
     if streams > best["streams"]:
         return _crowded(case, why, streams)
     if _takes_turns_within(run):
         why += "; within a stream, requests begin before the requests ahead of them have ended"
         then = "let a stream finish one request before it begins the next: which steps must be launched first?"
-        return Wrong("all requests take turns, so all end late", why=why, next=then)
-    return Wrong("the mean time to an answer is too long", why=why, next="finish some requests before you begin others")
+        return Wrong("in your program, all requests take turns, so all end late", why=why, next=then)
+    return Wrong(
+        "your mean time to an answer is too long", why=why, next="finish some requests before you begin others"
+    )
 
 
 def _crowded(case: Any, why: str, streams: int) -> Wrong:
@@ -216,7 +238,7 @@ def _crowded(case: Any, why: str, streams: int) -> Wrong:
     blocks = case["requests"][0]["blocks"]
     why += f"; you use {streams} streams, each kernel has {blocks} blocks, and there are {case['sm_count']} SMs"
     then = "use fewer streams: more of them help only if SMs are idle"
-    return Wrong("there are more streams than fit, so requests delay each other", why=why, next=then)
+    return Wrong("you use more streams than fit, so requests delay each other", why=why, next=then)
 
 
 def _takes_turns_within(run: Replay) -> bool:

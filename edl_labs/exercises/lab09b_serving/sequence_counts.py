@@ -11,15 +11,15 @@ _SIZES = (0.25, 4, 8, 16)  # bytes of a number, beside 2: eight times fewer, flo
 # What a case's `slips` hold, as digests, and what is said of each.
 _SLIPS = {
     "parameters as bytes": (
-        "each parameter is counted as one byte",
+        "your function counts each parameter as one byte",
         "multiply the number of parameters by `number_bytes`",
     ),
     "two bytes": (
-        "every number is counted with 2 bytes instead of `number_bytes`",
+        "your function counts every number with 2 bytes instead of `number_bytes`",
         "use `number_bytes` for both the weights and the cache",
     ),
     "two bytes cached": (
-        "the numbers in the cache are counted with 2 bytes instead of `number_bytes`",
+        "your function counts the numbers in the cache with 2 bytes instead of `number_bytes`",
         "use `number_bytes` for both the weights and the cache",
     ),
 }
@@ -40,21 +40,29 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
             raise Wrong(what, why=f"{why}; this mistake gives exactly your result", next=then)
     weights = model["parameters"] * model["number_bytes"]
     if 0 < found - right <= 1:
-        raise Wrong("the last sequence does not fit completely", why=why, next="round down")
+        raise Wrong("in your result, the last sequence does not fit completely", why=why, next="round down")
     if model["heads"] != model["kv_heads"] and is_about(model["kv_heads"] / model["heads"]):
         then = "multiply by `kv_heads`: with grouped queries, several heads share keys and values"
-        raise Wrong("keys and values are counted for every head", why=why, next=then)
+        raise Wrong("your function counts keys and values for every head", why=why, next=then)
     if is_about(2.0):
-        raise Wrong("keys or values are missing", why=why, next="count both, for every token in every layer")
+        raise Wrong(
+            "your function leaves out keys or values", why=why, next="count both, for every token in every layer"
+        )
     if is_about(case["chip"]["memory_bytes"] / (case["chip"]["memory_bytes"] - weights)):
-        raise Wrong("the weights are not subtracted", why=why, next="subtract the weights: they are in the same memory")
+        raise Wrong(
+            "your function does not subtract the weights",
+            why=why,
+            next="subtract the weights: they are in the same memory",
+        )
     if is_about(model["layers"]):
-        raise Wrong("the cache of only one layer is counted", why=why, next="count the keys and values of every layer")
+        raise Wrong(
+            "your function counts the cache of only one layer", why=why, next="count the keys and values of every layer"
+        )
     if any(is_about(model["number_bytes"] / size) for size in _SIZES):
         then = "use `number_bytes` for both the weights and the cache"
-        raise Wrong("a number in the cache has the wrong size", why=why, next=then)
+        raise Wrong("your function uses the wrong size for a number in the cache", why=why, next=then)
     raise Wrong(
-        "the number of sequences that fit is wrong",
+        "your number of sequences that fit is wrong",
         why=why,
         next="divide (memory - weights) by the bytes of one sequence",
     )

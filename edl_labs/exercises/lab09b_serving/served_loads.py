@@ -18,7 +18,7 @@ from edl_labs.virtual.server import (
     server_machine,
 )
 
-FORESEES = "a decision depends on something that the server cannot know"
+FORESEES = "one of your decisions depends on something that the server cannot know"
 MAX_DECISIONS = 60_000  # of a load of some hundred requests: ten times what a sound policy takes
 
 
@@ -50,10 +50,10 @@ def judged_futures(case: Any, got: Any) -> ServerReplay:
         told = [_told(run, index) for run in runs]
         raise Wrong(
             FORESEES,
-            why="the same requests had arrived in both runs, but "
+            why="your code ran on two loads: the same requests had arrived, but "
             f"decision {index} was {told[0]} in one run and {told[1]} in the other",
-            next="decide only by the time and by what waits and runs; use no random numbers, and remember nothing from "
-            "earlier calls",
+            next="decide only by the time and by which requests wait and run; use no random numbers, and remember "
+            "nothing from earlier calls",
         )
     return runs[0]
 
@@ -73,7 +73,7 @@ def _told(run: ServerReplay, index: int) -> str:
         return "no decision"
     entry = run.program[index]
     what = f" {entry['request']}" if "request" in entry else ""
-    return f"{entry['op']}{what}"
+    return f"`{entry['op']}{what}`"
 
 
 def steps_of(run: ServerReplay) -> list[list[int]]:

@@ -1,5 +1,5 @@
 # %% mistake="draws_lots"
-# told: a decision depends on something that the server cannot know
+# told: one of your decisions depends on something that the server cannot know
 import random
 
 
@@ -23,14 +23,14 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="first_come_all_lengths"
-# told: long prompts delay the short ones in the same batch
+# told: in your batches, long prompts delay the short ones
 def next_batch(now_s, queue, service, limit_s):
     """As many as there are."""
     return [one.number for one in queue[: service.most_sequences]]
 
 
 # %% mistake="latest_for_p99"
-# told: the longest latency is compared with the limit
+# told: servers_for() compares the longest latency with the limit
 def servers_for(demand_per_s, limit_s, runs):
     """All of them."""
     kept = []
@@ -42,7 +42,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="longest_first"
-# told: short prompts keep waiting because of long ones
+# told: your policy lets short prompts wait for long ones
 def next_batch(now_s, queue, service, limit_s):
     """The longest of the queue."""
     longest = sorted(queue, key=lambda one: -one.prompt_tokens)
@@ -50,7 +50,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="mean_for_p99"
-# told: the mean is compared with the limit
+# told: servers_for() compares the mean with the limit
 def servers_for(demand_per_s, limit_s, runs):
     """The mean."""
     kept = []
@@ -62,7 +62,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="median_for_p99"
-# told: the median is compared with the limit
+# told: servers_for() compares the median with the limit
 def servers_for(demand_per_s, limit_s, runs):
     """Half of them."""
     kept = []
@@ -76,21 +76,21 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="newest_first"
-# told: later requests overtake those that have waited longest
+# told: your policy runs later requests before those that have waited longest
 def next_batch(now_s, queue, service, limit_s):
     """Whoever has just come."""
     return [one.number for one in queue[::-1][: service.most_sequences]]
 
 
 # %% mistake="one_request_a_batch"
-# told: requests are served one by one
+# told: your policy serves requests one by one
 def next_batch(now_s, queue, service, limit_s):
     """The first."""
     return [queue[0].number]
 
 
 # %% mistake="p99_a_place_too_late"
-# told: p99 is taken one place too late
+# told: servers_for() takes p99 one place too late in the sorted latencies
 def servers_for(demand_per_s, limit_s, runs):
     """The one at 0.99 of their number."""
     kept = []
@@ -102,7 +102,7 @@ def servers_for(demand_per_s, limit_s, runs):
 
 
 # %% mistake="servers_rounded_down"
-# told: one server is missing
+# told: your result has one server too few
 # %% replace
 return -int(-demand_per_s // max(kept))
 # %% by
@@ -110,7 +110,7 @@ return int(demand_per_s // max(kept))
 
 
 # %% mistake="short_ones_only"
-# told: some requests are never chosen
+# told: your policy never chooses some requests
 def next_batch(now_s, queue, service, limit_s):
     """Never a long text."""
     short = [one.number for one in queue if one.prompt_tokens < 512]
@@ -118,7 +118,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="shortest_first"
-# told: the mean is short only because long prompts keep waiting
+# told: your policy keeps the mean short only by letting long prompts wait
 def next_batch(now_s, queue, service, limit_s):
     """Short ones first."""
     ordered = sorted(queue, key=lambda one: one.prompt_tokens)
@@ -126,7 +126,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="use_of_one"
-# told: servers are planned for the largest load that was measured
+# told: servers_for() gives each server the largest load that was measured
 def servers_for(demand_per_s, limit_s, runs):
     """As busy as can be."""
     return -int(-demand_per_s // max(run["per_s"] for run in runs))
@@ -141,7 +141,7 @@ def next_batch(now_s, queue, service, limit_s):
 
 
 # %% mistake="waits_for_the_limit"
-# told: the device idles while requests wait
+# told: your policy leaves the device idle while requests wait
 def next_batch(now_s, queue, service, limit_s):
     """A full batch, or when the first is due."""
     most, due_s = service.most_sequences, queue[0].arrival_s + limit_s

@@ -1,5 +1,5 @@
 # %% mistake="batch_to_its_end"
-# told: the next batch waits for the longest answer of the current one
+# told: in your schedule, the next batch waits for the longest answer of the current batch
 # %% replace
 for one in server.running:
     if one.needs:
@@ -13,7 +13,7 @@ if server.running:
 
 
 # %% mistake="half_the_pool"
-# told: blocks stay free while requests wait
+# told: your schedule keeps blocks free while requests wait
 # %% replace
 if is_full or one.needs > server.free_blocks:
     break
@@ -23,7 +23,7 @@ if is_full or one.needs > server.free_blocks - server.machine.blocks // 3:
 
 
 # %% mistake="knows_the_lengths"
-# told: a decision depends on something that the server cannot know
+# told: one of your decisions depends on something that the server cannot know
 def schedule(server):
     """Short answers first."""
     for one in server.finished:
@@ -44,7 +44,7 @@ def schedule(server):
 
 
 # %% mistake="never_frees"
-# told: blocks of finished requests are not freed
+# told: your schedule does not free the blocks of finished requests
 # %% replace
 for one in server.finished:
     server.free(one)
@@ -69,7 +69,7 @@ def schedule(server):
 
 
 # %% mistake="newest_admitted_first"
-# told: later requests are admitted before earlier ones
+# told: your schedule admits later requests before earlier ones
 def schedule(server):
     """The newest."""
     for one in server.finished:
@@ -88,7 +88,7 @@ def schedule(server):
 
 
 # %% mistake="one_at_a_time"
-# told: only one request runs at a time
+# told: your schedule runs only one request at a time
 # %% replace
 if is_full or one.needs > server.free_blocks:
     break
@@ -98,7 +98,7 @@ if server.running or is_full:
 
 
 # %% mistake="preempts_all"
-# told: your code preempts more requests than the missing blocks require
+# told: your schedule preempts more requests than the missing blocks require
 # %% replace
 while sum(one.needs for one in server.running) > server.free_blocks:
     server.preempt(server.running[-1])
@@ -109,7 +109,7 @@ if sum(one.needs for one in server.running) > server.free_blocks:
 
 
 # %% mistake="reserves_the_longest"
-# told: blocks are reserved for tokens that may never be generated
+# told: your schedule reserves blocks for tokens that may never be generated
 def schedule(server):
     """Blocks for the longest answer."""
     for one in server.finished:

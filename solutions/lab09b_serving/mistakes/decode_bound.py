@@ -1,5 +1,5 @@
 # %% mistake="cache_left_out"
-# told: the bytes moved do not include the cache
+# told: your function leaves the cache out of the bytes moved
 # %% replace
 kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
 # %% by
@@ -7,7 +7,7 @@ kept = 0 * model["layers"] * model["kv_heads"] * model["head_size"]
 
 
 # %% mistake="cache_of_every_head"
-# told: the cache is counted for every head
+# told: your function counts the cache for every head
 # %% replace
 kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
 # %% by
@@ -23,7 +23,7 @@ def decode_s(chip, model, batch, context):
 
 
 # %% mistake="decode_two_bytes"
-# told: every number is counted with 2 B instead of `number_bytes`
+# told: your function counts every number with 2 B instead of `number_bytes`
 # %% replace
 return flops, (model["parameters"] + kept * moved) * model["number_bytes"]
 # %% by
@@ -31,7 +31,7 @@ return flops, (model["parameters"] + kept * moved) * 2
 
 
 # %% mistake="half_of_attention"
-# told: only half of attention's operations are counted
+# told: your function counts only half of attention's operations
 # %% replace
 looks = 4 * model["layers"] * model["heads"] * model["head_size"]
 # %% by
@@ -48,7 +48,7 @@ return flops, model["parameters"] + kept * moved * model["number_bytes"]
 
 
 # %% mistake="no_attention"
-# told: the operations of attention are missing
+# told: your function leaves out the operations of attention
 # %% replace
 flops = 2 * model["parameters"] * tokens + looks * looked
 # %% by
@@ -56,7 +56,7 @@ flops = 2 * model["parameters"] * tokens + 0 * looks * looked
 
 
 # %% mistake="one_flop_a_parameter"
-# told: a multiplication and an addition are counted as one operation
+# told: your function counts a multiplication and an addition as one operation
 # %% replace
 flops = 2 * model["parameters"] * tokens + looks * looked
 # %% by
@@ -64,7 +64,7 @@ flops = 1 * model["parameters"] * tokens + looks * looked
 
 
 # %% mistake="one_sequences_cache"
-# told: the cache of only one sequence is counted
+# told: your function counts the cache of only one sequence
 # %% replace
 flops, moved = step_parts(model, batch, batch * context, batch * context)
 # %% by
@@ -72,7 +72,7 @@ flops, moved = step_parts(model, batch, batch * context, context)
 
 
 # %% mistake="prompt_looks_at_all"
-# told: every token of a prompt is counted as looking back at the whole prompt
+# told: in your function, every token of a prompt looks back at the whole prompt
 # %% replace
 flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
 # %% by
@@ -80,7 +80,7 @@ flops, moved = step_parts(model, tokens, tokens * tokens, tokens)
 
 
 # %% mistake="prompt_without_itself"
-# told: the tokens of a prompt are not counted as looking at themselves
+# told: in your function, the tokens of a prompt do not look at themselves
 # %% replace
 flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
 # %% by
@@ -104,7 +104,7 @@ return int(ridge * weights // gained) if gained > 0 else None
 
 
 # %% mistake="ridge_up_to_1000"
-# told: the search ends before the batch that reaches the ridge
+# told: your search ends before the batch that reaches the ridge
 # %% replace
 return -int(-ridge * weights // gained) if gained > 0 else None
 # %% by
@@ -122,7 +122,7 @@ def ridge_batch(chip, model, context):
 
 
 # %% mistake="weights_for_each_token"
-# told: the weights are counted again for every token
+# told: your function counts the weights again for every token
 # %% replace
 flops, moved = step_parts(model, batch, batch * context, batch * context)
 # %% by

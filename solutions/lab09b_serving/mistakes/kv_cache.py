@@ -1,5 +1,5 @@
 # %% mistake="cache_rotated_again"
-# told: keys already in the cache are rotated again
+# told: your code rotates the cached keys again
 # %% replace
 keys, values = (cache[name].repeat_interleave(group, dim=1) for name in ("k", "v"))
 # %% by
@@ -11,7 +11,7 @@ keys = torch.where(fresh[:, None, :, None], keys, torch.stack(again, dim=2))
 
 
 # %% mistake="causal_mask_in_decode"
-# told: a mask hides all tokens except the first
+# told: your mask hides all tokens except the first
 # %% replace
 beyond = torch.arange(keys.shape[2]) > at[:, None, None]
 # %% by
@@ -19,7 +19,7 @@ beyond = torch.ones(1, keys.shape[2]).triu(1).bool()
 
 
 # %% mistake="fits_all_heads"
-# told: keys and values are counted for every head
+# told: your function counts keys and values for every head
 def fits(chip, model, tokens):
     """Every head."""
     room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
@@ -28,7 +28,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_below_nothing"
-# told: sequences are counted although not even the weights fit
+# told: your function counts sequences where not even the weights fit
 # %% replace
 room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
 # %% by
@@ -36,7 +36,7 @@ room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
 
 
 # %% mistake="fits_keys_alone"
-# told: keys or values are missing
+# told: your function leaves out keys or values
 def fits(chip, model, tokens):
     """Keys."""
     room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
@@ -45,7 +45,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_one_layer"
-# told: the cache of only one layer is counted
+# told: your function counts the cache of only one layer
 def fits(chip, model, tokens):
     """A layer."""
     room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
@@ -54,7 +54,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_parameters_as_bytes"
-# told: each parameter is counted as one byte
+# told: your function counts each parameter as one byte
 # %% replace
 room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
 # %% by
@@ -70,7 +70,7 @@ return round(room / (tokens * kept * model["number_bytes"]))
 
 
 # %% mistake="fits_two_bytes"
-# told: every number is counted with 2 bytes instead of `number_bytes`
+# told: your function counts every number with 2 bytes instead of `number_bytes`
 def fits(chip, model, tokens):
     """fp16 numbers."""
     room = max(0, chip["memory_bytes"] - model["parameters"] * 2)
@@ -79,7 +79,7 @@ def fits(chip, model, tokens):
 
 
 # %% mistake="fits_without_weights"
-# told: the weights are not subtracted
+# told: your function does not subtract the weights
 # %% replace
 room = max(0, chip["memory_bytes"] - model["parameters"] * model["number_bytes"])
 # %% by
@@ -87,7 +87,7 @@ room = chip["memory_bytes"]
 
 
 # %% mistake="heads_interleaved"
-# told: heads are matched with the wrong keys and values
+# told: your code matches heads with the wrong keys and values
 # %% replace
 keys, values = (cache[name].repeat_interleave(group, dim=1) for name in ("k", "v"))
 # %% by
@@ -104,7 +104,7 @@ cache["k"][rows, :, at] = k
 
 
 # %% mistake="key_not_rotated"
-# told: the new key is not rotated
+# told: your code does not rotate the new key
 # %% replace
 cache["k"][rows, :, at] = rotate(k, at)
 # %% by
@@ -112,7 +112,7 @@ cache["k"][rows, :, at] = k
 
 
 # %% mistake="lengths_stay"
-# told: the lengths do not match the number of tokens in the cache
+# told: your lengths do not match the number of tokens in the cache
 # %% replace
 cache["lengths"] = at + 1
 # %% by
@@ -128,7 +128,7 @@ beyond = torch.arange(keys.shape[2]) >= at[:, None, None]
 
 
 # %% mistake="not_scaled"
-# told: the scores have the wrong scale
+# told: your scores have the wrong scale
 # %% replace
 scores = torch.einsum("rhd,rhtd->rht", rotate(q, at), keys) / q.shape[-1] ** 0.5
 # %% by
@@ -136,7 +136,7 @@ scores = torch.einsum("rhd,rhtd->rht", rotate(q, at), keys)
 
 
 # %% mistake="position_off_by_one"
-# told: the new token has the wrong position
+# told: your code gives the new token the wrong position
 # %% replace
 cache["k"][rows, :, at] = rotate(k, at)
 # %% by
@@ -148,7 +148,7 @@ scores = torch.einsum("rhd,rhtd->rht", rotate(q, at + 1), keys) / q.shape[-1] **
 
 
 # %% mistake="query_not_rotated"
-# told: the query is not rotated
+# told: your code does not rotate the query
 # %% replace
 scores = torch.einsum("rhd,rhtd->rht", rotate(q, at), keys) / q.shape[-1] ** 0.5
 # %% by
@@ -156,7 +156,7 @@ scores = torch.einsum("rhd,rhtd->rht", q, keys) / q.shape[-1] ** 0.5
 
 
 # %% mistake="rows_equally_long"
-# told: all rows are treated as equally long
+# told: your code treats all rows as equally long
 # %% replace
 beyond = torch.arange(keys.shape[2]) > at[:, None, None]
 # %% by

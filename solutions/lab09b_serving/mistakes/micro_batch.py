@@ -1,6 +1,6 @@
 # %% mistake="wait_of_the_newest"
-# told: the wait starts again with every request that arrives
-# why: each arrival postpones the batch, so under a steady load it starts only when it is full
+# told: in your due(), the wait starts again with every request that arrives
+# why: each arrival postpones the batch, so under a steady load a batch starts only when it is full
 # next: which request's wait does `max_wait_s` limit?
 # %% replace
 due_s = queue[0].arrival_s + limits.max_wait_s
@@ -9,8 +9,8 @@ due_s = queue[-1].arrival_s + limits.max_wait_s
 
 
 # %% mistake="wait_from_now"
-# told: the wait starts when due() is called
-# why: the time that a request has already waited is not counted
+# told: in your code, the wait starts only when due() is called
+# why: this leaves out the time that a request has already waited
 # next: count `max_wait_s` from the arrival of the oldest request
 # %% replace
 due_s = queue[0].arrival_s + limits.max_wait_s
@@ -21,8 +21,8 @@ if len(queue) < limits.max_batch and now_s < due_s:
 
 
 # %% mistake="runs_at_once"
-# told: a batch runs as soon as any request waits
-# why: `max_wait_s` is ignored, so a batch has only the requests that arrived during the previous batch
+# told: your due() runs a batch as soon as any request waits
+# why: due() ignores `max_wait_s`, so a batch has only the requests that arrived during the previous batch
 # next: until when may the oldest request wait for others?
 def due(now_s, queue, limits):
     """No wait."""
@@ -30,8 +30,8 @@ def due(now_s, queue, limits):
 
 
 # %% mistake="full_batches_only"
-# told: only full batches run
-# why: `max_wait_s` never ends a wait, so the last requests wait forever, and at a low load all of them do
+# told: your due() runs only full batches
+# why: no wait ends after `max_wait_s`, so the last requests wait forever; at a low load, all requests do
 # next: which batch should run when the oldest request has waited `max_wait_s` and only a few requests have arrived?
 def due(now_s, queue, limits):
     """A full batch or none."""
@@ -41,7 +41,7 @@ def due(now_s, queue, limits):
 
 
 # %% mistake="one_more_than_full"
-# told: a full batch is not recognized as full
+# told: your due() does not recognize a full batch
 # why: with exactly `max_batch` requests, your code waits for another one, for which the batch has no room
 # next: how many requests make a batch full?
 # %% replace
@@ -53,7 +53,7 @@ if len(queue) <= limits.max_batch and now_s < due_s:
 
 
 # %% mistake="one_at_a_time"
-# told: a batch leaves out requests that it has room for
+# told: one of your batches leaves out requests that it has room for
 def due(now_s, queue, limits):
     """The oldest alone."""
     due_s = queue[0].arrival_s + limits.max_wait_s
@@ -63,7 +63,7 @@ def due(now_s, queue, limits):
 
 
 # %% mistake="newest_first"
-# told: a batch does not consist of the oldest requests
+# told: one of your batches does not consist of the oldest requests
 def due(now_s, queue, limits):
     """Whoever came last."""
     due_s = queue[0].arrival_s + limits.max_wait_s
@@ -73,7 +73,7 @@ def due(now_s, queue, limits):
 
 
 # %% mistake="everybody_who_waits"
-# told: a batch has more than max_batch
+# told: one of your batches has more than `max_batch` requests
 # %% replace
 return [one.number for one in queue[: limits.max_batch]]
 # %% by
@@ -91,14 +91,14 @@ if len(queue) < limits.max_batch and now_s <= due_s:
 
 
 # %% mistake="nobody_given_up"
-# told: a request that has waited too long is not given up
+# told: your rules do not give up a request that has waited too long
 def expired(now_s, queue, limits):
     """All may wait."""
     return []
 
 
 # %% mistake="given_up_after_max_wait"
-# told: requests are given up after `max_wait_s`
+# told: your expired() gives up requests after `max_wait_s`
 # why: `max_wait_s` limits the wait for other requests; `timeout_s` limits the wait for an answer
 # next: after which of the two limits has a client given up?
 def expired(now_s, queue, limits):
@@ -107,7 +107,7 @@ def expired(now_s, queue, limits):
 
 
 # %% mistake="given_up_at_the_timeout"
-# told: a request that has waited for exactly `timeout_s` is given up
+# told: your expired() gives up a request that has waited for exactly `timeout_s`
 # why: a client waits for `timeout_s`, and gives up only after that
 # next: use the comparison that means "longer than"
 def expired(now_s, queue, limits):
@@ -116,7 +116,7 @@ def expired(now_s, queue, limits):
 
 
 # %% mistake="one_too_many_in_the_queue"
-# told: one request more than `max_queue` may wait
+# told: your accepts() lets one request more than `max_queue` wait
 # why: `queue` does not yet include the arriving request
 # next: how many requests may already be waiting if there must be room for one more?
 def accepts(queue, limits):
@@ -125,14 +125,14 @@ def accepts(queue, limits):
 
 
 # %% mistake="everybody_accepted"
-# told: more than max_queue requests wait
+# told: your rules let more than `max_queue` requests wait
 def accepts(queue, limits):
     """All of them."""
     return True
 
 
 # %% mistake="queue_of_a_batch"
-# told: a request is refused when `max_batch` requests wait
+# told: your accepts() refuses a request when `max_batch` requests wait
 # why: `max_batch` limits how many requests run together, but more requests may wait
 # next: which limit applies to the requests that wait?
 def accepts(queue, limits):

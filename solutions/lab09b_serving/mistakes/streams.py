@@ -1,5 +1,5 @@
 # %% mistake="a_stream_for_each"
-# told: there are more streams than fit, so requests delay each other
+# told: you use more streams than fit, so requests delay each other
 # %% replace
 side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
 # %% by
@@ -22,7 +22,7 @@ def serve(gpu, requests):
 
 
 # %% mistake="depth_first"
-# told: the host feeds one stream at a time
+# told: your program feeds one stream at a time
 def serve(gpu, requests):
     """Launches a whole request before the next one's first step."""
     width = max(1, gpu.machine.sm_count // requests[0]["blocks"])
@@ -38,7 +38,7 @@ def serve(gpu, requests):
 
 
 # %% mistake="fuses_all"
-# told: this loop cannot be a single kernel
+# told: your program fuses a loop that cannot be a single kernel
 def serve(gpu, requests):
     """Loops."""
     side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
@@ -72,7 +72,7 @@ def serve(gpu, requests):
 
 
 # %% mistake="one_stream"
-# told: one stream leaves most SMs idle
+# told: your single stream leaves most SMs idle
 # %% replace
 side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
 # %% by
@@ -80,7 +80,7 @@ side_by_side = 1
 
 
 # %% mistake="returns_early"
-# told: the answers are not ready when the function returns
+# told: the answers are not ready when your function returns
 # %% replace
 gpu.synchronize()
 # %% by
@@ -102,7 +102,7 @@ def serve(gpu, requests):
 
 
 # %% mistake="two_streams"
-# told: there are too few streams to fill the chip
+# told: you use too few streams to fill the chip
 # %% replace
 side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
 # %% by
@@ -110,7 +110,7 @@ side_by_side = min(2, max(1, gpu.machine.sm_count // requests[0]["blocks"]))
 
 
 # %% mistake="waits_for_each"
-# told: the host waits before everything is launched
+# told: the host waits before your program has launched everything
 def serve(gpu, requests):
     """One, and then the next."""
     stream = gpu.Stream()

@@ -56,9 +56,9 @@ def test_a_token_keeps_what_the_library_says(solution):
 
 
 MISCOUNTS = {
-    "every number is counted with 2 bytes": {"number_bytes": 2},
-    "the weights are not subtracted": {"parameters": 0},
-    "the cache of only one layer is counted": {"layers": 1},
+    "your function counts every number with 2 bytes": {"number_bytes": 2},
+    "your function does not subtract the weights": {"parameters": 0},
+    "your function counts the cache of only one layer": {"layers": 1},
 }
 
 

@@ -76,16 +76,19 @@ def test_a_rule_that_asks_again_more_often_than_it_must_is_right(solution, judge
 @pytest.mark.parametrize(
     ("what", "replaced"),
     [
-        ("requests wait forever", {"due": lambda now_s, queue, limits: 1e9 + now_s}),
-        ("a batch starts too early", {"due": lambda now_s, queue, limits: [queue[0].number]}),
-        ("the numbers of requests are not a list", {"due": lambda now_s, queue, limits: None}),
+        ("your rules let requests wait forever", {"due": lambda now_s, queue, limits: 1e9 + now_s}),
+        ("one of your batches starts too early", {"due": lambda now_s, queue, limits: [queue[0].number]}),
+        ("your functions do not return the numbers of requests as a list", {"due": lambda now_s, queue, limits: None}),
         (
             "a result names a request that is not waiting, or names one twice",
             {"due": lambda now_s, queue, limits: [queue[0].number] * 2},
         ),
         ("due() returned an empty batch", {"due": lambda now_s, queue, limits: []}),
-        ("a request is refused while the queue has room", {"accepts": lambda queue, limits: len(queue) % 2 == 0}),
-        ("a request is given up too early", {"expired": lambda now_s, queue, limits: [queue[0].number]}),
+        (
+            "your rules refuse a request while the queue has room",
+            {"accepts": lambda queue, limits: len(queue) % 2 == 0},
+        ),
+        ("your rules give up a request too early", {"expired": lambda now_s, queue, limits: [queue[0].number]}),
     ],
 )
 def test_other_mistakes_are_told_by_the_first_moment_that_differs(judged, what, replaced):
