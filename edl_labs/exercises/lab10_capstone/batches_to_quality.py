@@ -100,13 +100,13 @@ def _require_form(got: Any) -> None:
     for said in (*got["step_s"], *got["quality_s"]):
         if type(said) not in (int, float) or not math.isfinite(said):
             why = f"got {str(said)[:60]}"
-            raise Wrong("a time is not a number of seconds", why=why, next="return seconds, as a float")
+            raise Wrong("one of your times is not a number of seconds", why=why, next="return seconds, as a float")
     for name, nothing in (("best", False), ("fewest", True)):
         for said in got[name]:
             if said is None and nothing:
                 continue
             if type(said) not in (int, float) or not math.isfinite(said) or said != int(said):
-                what = "a number of GPUs" if nothing else "a batch"
+                what = "one of your numbers of GPUs" if nothing else "one of your batches"
                 why = f"got {str(said)[:60]}"
                 raise Wrong(f"{what} is not a whole number", why=why, next="try only whole numbers, one by one")
 
@@ -117,7 +117,7 @@ def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -
     if len(fitting) == 1:
         return Wrong(fitting[0], why=why, next=STEPS[fitting[0]])
     then = "take the longer of one GPU's times for computing and for moving; add the overhead and the wait for the sum"
-    return Wrong("the time of a step is wrong", why=why, next=then)
+    return Wrong("your time of a step is wrong", why=why, next=then)
 
 
 def _step_slips(case: Any, batch: int, gpus: int, right: float) -> dict[str, float]:
@@ -162,23 +162,25 @@ def _one_slip_of_all_steps(cases: list[Any], got: list[Any], want: list[Any]) ->
 def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
     job = case["job"]
     least, critical = job["steps"], job["critical_batch"]
-    why = (
-        f"a batch of {batch} on {counted(gpus, 'GPU')}: got the time of {said:.9g} steps, expected that of {right:.9g}"
-    )
+    why = f"a batch of {batch} on {counted(gpus, 'GPU')}: got the time of {said:.9g} steps, expected {right:.9g} steps"
     slips = (
         (
-            "the quotient of batch and critical batch is inverted",
+            "your function inverts the quotient of batch and critical batch",
             1 + batch / critical,
-            "check whether a larger batch needs fewer steps",
+            "check that a larger batch needs fewer steps in your function",
         ),
-        ("the minimum number of steps is missing", critical / batch, "use S (1 + B_c / B), with the 1"),
         (
-            "the number of steps does not depend on the batch",
+            "your function leaves out the minimum number of steps",
+            critical / batch,
+            "use S (1 + B_c / B), including the 1",
+        ),
+        (
+            "your number of steps does not depend on the batch",
             1.0,
             "use the law S (1 + B_c / B): a small batch needs more steps",
         ),
         (
-            "the law is evaluated with the samples of one GPU",
+            "your function evaluates the law with the samples of one GPU",
             1 + critical * gpus / batch,
             "use the batch of all GPUs for B",
         ),
@@ -187,18 +189,24 @@ def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) 
         if close(said, least * factor):
             return Wrong(what, why=why, next=then)
     if close(said, math.ceil(right)) or close(said, math.floor(right)):
-        return Wrong("the steps are rounded", why=why, next="do not round: the law gives an average")
-    return Wrong("the number of training steps is wrong", why=why, next="multiply S (1 + B_c / B) by step_s")
+        return Wrong(
+            "your function rounds the number of steps",
+            why=why,
+            next="do not round: the law gives an average number of steps",
+        )
+    return Wrong(
+        "your number of training steps is wrong", why=why, next="multiply S (1 + B_c / B) by the result of step_s()"
+    )
 
 
 def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:
     machine = case["machine"]
     why = f"on {counted(gpus, 'GPU')}, got a batch of {said:g}, but training ends sooner with {right}"
     if said % gpus:
-        return Wrong("the batch is not a multiple of the number of GPUs", why=why, next="try only multiples of `gpus`")
+        return Wrong("your batch is not a multiple of the number of GPUs", why=why, next="try only multiples of `gpus`")
     if said > gpus * machine["most_samples"]:
         then = "allow at most machine['most_samples'] samples on each GPU"
-        return Wrong("the batch does not fit", why=why, next=then)
+        return Wrong("your batch does not fit", why=why, next=then)
     then = "call quality_s() for each batch that fits, and take the batch with the shortest time"
     return Wrong("training ends sooner with a different batch", why=why, next=then)
 
@@ -211,16 +219,18 @@ def _batches_left_out(rows: list[Any]) -> Wrong | None:
         return Wrong(what, why=why, next="multiply by `gpus`")
     off = [(case["machine"]["most_samples"], *row) for case, *row in rows if row[1] != row[2]]
     if all(right == gpus * most and said == right - gpus for most, gpus, said, right in off):
-        why = "in every case where the largest batch is the best one, your answer is the next smaller one"
+        why = "in every case where the largest batch is the best one, your answer is the next smaller batch"
         then = "include the largest batch: range(a, b) ends before b"
-        return Wrong("the largest batch that fits is not tried", why=why, next=then)
+        return Wrong("your function does not try the largest batch that fits", why=why, next=then)
     if all(said == (2 * gpus if right == gpus else right) for _, gpus, said, right in rows):
-        why = "in every case where one sample per GPU is best, your answer has two per GPU"
-        return Wrong("one sample per GPU is not tried", why=why, next="begin with a batch of `gpus`")
+        why = "in every case where one sample per GPU is best, your answer has two samples per GPU"
+        return Wrong("your function does not try one sample per GPU", why=why, next="begin with a batch of `gpus`")
     shares = [said / gpus for _, gpus, said, _ in rows]
     if all(one >= 1 and math.log2(one).is_integer() for one in shares):
-        why = "in all cases the samples per GPU in your answer are a power of two"
-        return Wrong("only powers of two are chosen as samples per GPU", why=why, next="try every number that fits")
+        why = "in all cases, your number of samples per GPU is a power of two"
+        return Wrong(
+            "your function chooses only powers of two as samples per GPU", why=why, next="try every number that fits"
+        )
     return None
 
 

@@ -54,7 +54,7 @@ class SameCurve(Exercise):
         for said in got["labels"]:
             if said not in LABELS:
                 then = f"return one of {', '.join(LABELS)}"
-                raise Wrong("same did not return one of the three answers", why=f"got {said[:40]!r}", next=then)
+                raise Wrong("same() did not return one of the three answers", why=f"got {said[:40]!r}", next=then)
         counts = _Counts(case, got)
         if counts.equal_missed or counts.equal_claimed:
             raise _equal_symptom(case, got, counts)
@@ -115,51 +115,55 @@ def _p_symptom(shares: list[Any], differences: list[float], said: Any, right: fl
     why = f"for {differences}: got {said if type(said) not in (int, float) else round(said, 6)}, expected {right:.6g}"
     if tied and type(said) in (int, float) and said < right:
         then = "here, two sums are equal except in the last of about 15 digits: what is TINY for?"
-        return Wrong("sums that are equal except for rounding are treated as different", why=why, next=then)
+        return Wrong("your function treats sums that are equal except for rounding as different", why=why, next=then)
     if fits(lambda due, count: due / 2):
         why = f"{why}; all your other results are also half of what is expected"
         then = (
             "give each difference the sign 1 or -1, and compare the absolute values of the sums: both directions count"
         )
-        raise Wrong("only one direction is counted, or patterns leave differences out", why=why, next=then)
-    if fits(*(lambda due, count, ties=ties: due - ties / count for ties in _TIES)):
-        then = (
-            "count all patterns that are at least as extreme: that includes the observed pattern and its mirror image"
+        raise Wrong(
+            "your function counts only one direction, or its patterns leave differences out", why=why, next=then
         )
-        raise Wrong("the observed pattern is not counted among the patterns", why=why, next=then)
+    if fits(*(lambda due, count, ties=ties: due - ties / count for ties in _TIES)):
+        then = "count all patterns that are at least as extreme, including the observed pattern and its mirror image"
+        raise Wrong("your function does not count the observed pattern", why=why, next=then)
     if fits(lambda due, count: 1 - due, lambda due, count: 1 - due + 2 / count):
         then = "return the share of patterns whose sum is at least as far from zero as the observed sum"
-        raise Wrong("the share of the other patterns is returned", why=why, next=then)
+        raise Wrong("your function returns the share of the other patterns", why=why, next=then)
     if fits(lambda due, count: due * count):
         then = "divide by the number of all patterns"
-        raise Wrong("a number of patterns is returned instead of a share", why=why, next=then)
+        raise Wrong("your function returns a number of patterns instead of a share", why=why, next=then)
     if type(said) in (int, float) and 0 <= said <= 1 and not close(count * said, round(count * said)):
         then = "use each pattern exactly once, with itertools.product: random signs give p only approximately"
-        return Wrong("p is not a share of all 2^n patterns", why=why, next=then)
+        return Wrong("your p is not a share of all 2^n patterns", why=why, next=then)
     then = "for what share of the 2^n sign patterns is the sum at least as far from zero as the observed sum?"
-    return Wrong("p is the wrong share of sign patterns", why=why, next=then)
+    return Wrong("your p is the wrong share of sign patterns", why=why, next=then)
 
 
 def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if counts.equal_missed:
         why = f"{counts.equal_missed} of {counts.equal} pairs that differ only by rounding are not called equal"
         then = "call curves equal if they are within ROUNDING of each other at all points of all seeds"
-        return Wrong("curves that differ only by rounding are not called equal", why=why, next=then)
+        return Wrong(
+            'your function does not return "equal" for curves that differ only by rounding', why=why, next=then
+        )
     why = f"{counts.equal_claimed} pairs that differ by more than rounding are called equal"
     rows = zip(case["labels"], case["shapes"], got["labels"], strict=True)
     claimed = {shape for label, shape, said in rows if label != "equal" and said == "equal"}
     if claimed == {"one point"}:
         why = f"{counts.equal_claimed} pairs are called equal, but one point of one seed differs by more than rounding"
         then = "compare all points of all seeds: a single point that differs is enough"
-        raise Wrong("a difference at a single point is ignored", why=why, next=then)
+        raise Wrong("your function ignores a difference at a single point", why=why, next=then)
     if claimed == {"near, small"}:
-        then = "multiply ROUNDING by the loss, because it is relative"
-        raise Wrong("small losses that differ by more than rounding are called equal", why=why, next=then)
+        then = "multiply ROUNDING by the loss: ROUNDING is relative"
+        raise Wrong(
+            'your function returns "equal" for small losses that differ by more than rounding', why=why, next=then
+        )
     if claimed and claimed <= {"near", "near, small"}:
         then = "use only ROUNDING, relative to the loss: numpy.allclose has its own defaults for rtol and atol"
-        raise Wrong("a tolerance other than ROUNDING is used", why=why, next=then)
+        raise Wrong("your function uses a tolerance other than ROUNDING", why=why, next=then)
     then = "compare with ROUNDING, relative to the loss: a fix that changes nothing changes only the last digits"
-    return Wrong("noise is called equal", why=why, next=then)
+    return Wrong('your function returns "equal" for noise', why=why, next=then)
 
 
 def _require_all_seeds(case: Any, got: Any) -> None:
@@ -168,7 +172,7 @@ def _require_all_seeds(case: Any, got: Any) -> None:
     if turned > MOST_WRONG:
         why = f"with the same seeds in a different order, {turned} of {len(case['again'])} answers differ"
         then = "treat all seeds in the same way"
-        raise Wrong("the order of the seeds changes the answer", why=why, next=then)
+        raise Wrong("the order of the seeds changes your answer", why=why, next=then)
 
 
 def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:
@@ -187,14 +191,14 @@ def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     )
     if counts.false_alarms >= _MANY * counts.noise:
         then = "two runs never agree at every point: does the difference have the same sign for all seeds?"
-        return Wrong("nearly all noise is called a change", why=why, next=then)
+        return Wrong('your function returns "changed" for nearly all noise', why=why, next=then)
     if _follow_the_size(case, got, of="noise"):
         then = "how far apart are the curves of different seeds here? No fixed distance fits all pairs"
-        return Wrong("noise is called a change if the difference is large", why=why, next=then)
+        return Wrong('your function returns "changed" for noise if the difference is large', why=why, next=then)
     if counts.misses > MOST_WRONG:
         why += f"; also, {counts.misses} of {counts.changed} changed pairs are missed"
     then = "give each test one number per seed, and let all tests of a pair share the false-alarm rate ALPHA"
-    return Wrong("false alarms are too frequent", why=why, next=then)
+    return Wrong("your function gives too many false alarms", why=why, next=then)
 
 
 def _is_unpaired(case: Any, got: Any) -> bool:
@@ -213,35 +217,37 @@ def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if sum(got["labels"][at] != got["exchanged"][at] for at in case["again"]) > MOST_WRONG:
         why += "; your answers change if the two curves are exchanged"
         then = "treat a lower loss as a change, too"
-        return Wrong("changes for the better are missed", why=why, next=then)
+        return Wrong("your function misses changes for the better", why=why, next=then)
     if _is_unpaired(case, got):
         then = "subtract the curves seed by seed: the two curves of one seed belong together"
-        return Wrong("the two curves of a seed are not paired", why=why, next=then)
+        return Wrong("your function does not pair the two curves of a seed", why=why, next=then)
     if counts.misses == counts.changed and not counts.false_alarms:
         then = "how many numbers do you pass to the test? With n numbers, p is never below 2 / 2^n"
-        return Wrong("no pair is ever called changed", why=why, next=then)
+        return Wrong('your function never returns "changed"', why=why, next=then)
     if _follow_the_size(case, got, of="changed"):
         then = (
             "how far apart are the two curves of one seed here? If noise is small, even a small difference is a change"
         )
-        return Wrong("changes are missed if the difference is small", why=why, next=then)
+        return Wrong("your function misses changes if the difference is small", why=why, next=then)
     if counts.misses >= _MANY * counts.changed:
         then = "what do the differences seed by seed show? Seeds are far apart, but the two curves of a seed are close"
-        return Wrong("most changes are missed", why=why, next=then)
+        return Wrong("your function misses most changes", why=why, next=then)
     if counts.misses_of("early") >= _MANY and counts.misses_of("late") <= 1 - _MOST:
         why += (
-            f": {counts.misses_of('early'):.0%} of the early changes, {counts.misses_of('late'):.0%} of the late ones"
+            f"; {counts.misses_of('early'):.0%} of the early changes are missed, but only "
+            f"{counts.misses_of('late'):.0%} of the late changes"
         )
         then = "test every part of the curves: a change that has disappeared by the end is also a change"
-        return Wrong("changes at the beginning of the curves are missed", why=why, next=then)
+        return Wrong("your function misses changes at the beginning of the curves", why=why, next=then)
     if counts.misses_of("late") >= _MANY and counts.misses_of("early") <= 1 - _MOST:
         why += (
-            f": {counts.misses_of('late'):.0%} of the late changes, {counts.misses_of('early'):.0%} of the early ones"
+            f"; {counts.misses_of('late'):.0%} of the late changes are missed, but only "
+            f"{counts.misses_of('early'):.0%} of the early changes"
         )
         then = "test every part of the curves, each with one number per seed"
-        return Wrong("changes at the end of the curves are missed", why=why, next=then)
+        return Wrong("your function misses changes at the end of the curves", why=why, next=then)
     if counts.misses_of("crosses") >= _MANY and counts.misses_of("early", "late", "all along") <= 1 - _MOST:
         then = "test parts of the curves: a loss that is lower first and higher later can have the same mean"
-        return Wrong("ups and downs cancel in a single mean", why=why, next=then)
+        return Wrong("in your function, ups and downs cancel in a single mean", why=why, next=then)
     then = "give the test one number per seed: a mean over several points has less noise than a single point"
-    return Wrong("too many changes are missed", why=why, next=then)
+    return Wrong("your function misses too many changes", why=why, next=then)

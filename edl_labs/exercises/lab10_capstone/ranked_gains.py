@@ -99,18 +99,20 @@ def _judge_alone(case: Any, name: str, before_s: Any, with_s: Any) -> None:
     if _near(case, said_s, gain_s):
         return
     why = (
-        f"{name}: got a gain of {_said(said_s)}, but the script, run again, gains {seconds(gain_s)} of {seconds(run_s)}"
+        f"{name}: got a gain of {_said(said_s)}, but when the script runs with this fix, it gains "
+        f"{seconds(gain_s)} of {seconds(run_s)}"
     )
     if gain_s < _OF_RUN * run_s and said_s > gain_s:
         then = (
-            "which other work overlapped it and lasted as long? A span starts when everything that it needs has ended"
+            "which other work overlapped this operation and lasted as long? A span starts when everything that it "
+            "needs has ended"
         )
-        raise Wrong("your replay shows a gain for an operation that another one hides", why=why, next=then)
+        raise Wrong("your replay shows a gain for an operation that other work hides", why=why, next=then)
     if said_s > gain_s:
         then = "which spans start earlier after the fix, and which ones still have to wait for others?"
         raise Wrong("your gain for a fix is too large", why=why, next=then)
     then = (
-        "which spans disappear, which become shorter, and which can start earlier because they only waited for these?"
+        "which spans disappear, which become shorter, and which start earlier because they only waited for these spans?"
     )
     raise Wrong("your gain for a fix is too small", why=why, next=then)
 
@@ -128,11 +130,13 @@ def _judge_both(case: Any, got: Any) -> None:
     if _near(case, got["run_s"] - got["both_s"], run_s - with_s):
         return
     alone = dict(map(tuple, got["alone_s"]))
-    why = f"{first} and {second}: got {_said(got['both_s'])}, but the run then takes {seconds(with_s)}"
+    why = f'with "{first}" and "{second}", got {_said(got["both_s"])}, but the run takes {seconds(with_s)}'
     if any(close(got["both_s"], alone[name]) for name in (first, second)):
-        raise Wrong("only one of the two fixes is applied", why=why, next="apply all fixes in the list `mends` at once")
+        raise Wrong(
+            "your replay applies only one of the two fixes", why=why, next="apply all fixes in the list `mends` at once"
+        )
     then = "shorten the spans that either fix affects, then replay once"
-    raise Wrong("the time with two fixes together is wrong", why=why, next=then)
+    raise Wrong("your time with two fixes together is wrong", why=why, next=then)
 
 
 def _judge_twice(case: Any, got: Any) -> None:
@@ -146,19 +150,19 @@ def _judge_twice(case: Any, got: Any) -> None:
         return
     factors = " and ".join(f"{mend['times']:g}" for mend in case["twice"])
     named = ", ".join(case["twice"][0]["names"])
-    why = f"{named}, times {factors}: got {_said(got['twice_s'])}, but the run then takes {seconds(right_s)}"
+    why = f"{named}, with `times` {factors}: got {_said(got['twice_s'])}, but the run takes {seconds(right_s)}"
     then = "multiply the factors of all fixes that affect the same operation"
     if any(close(got["twice_s"], with_s(mend), rtol=1e-3) for mend in case["twice"]):
-        raise Wrong("only one of the two fixes of the same operation is applied", why=why, next=then)
-    raise Wrong("the time with two fixes of the same operation is wrong", why=why, next=then)
+        raise Wrong("your replay applies only one of two fixes of the same operation", why=why, next=then)
+    raise Wrong("your time with two fixes of the same operation is wrong", why=why, next=then)
 
 
 def _judge_ranking(case: Any, ranked: Any) -> None:
     names = [name for name, _ in ranked]
     if len(names) != PICKS or len(set(names)) != PICKS or not set(names) <= set(case["mends"]):
         why = f"got {', '.join(map(str, names))[:80] or 'no names'}"
-        then = "return names from `mends`, the best first"
-        raise Wrong("the ranking does not contain three different fixes", why=why, next=then)
+        then = "return three different names from `mends`, the best fix first"
+        raise Wrong("your ranking does not contain three different fixes", why=why, next=then)
     run_s = seconds_with(case, ())
     alone = {name: run_s - seconds_with(case, (name,)) for name in case["mends"]}
     total_s = 0.0
@@ -178,24 +182,26 @@ def _judge_ranking(case: Any, ranked: Any) -> None:
 
 def _wrong_pick(names: list[str], place: int, gains: dict[str, float], alone: dict[str, float]) -> Wrong:
     name, best = names[place], max(gains, key=lambda one: gains[one])
-    before = f" after {', '.join(names[:place])}" if place else ""
-    why = f"{name} gains {seconds(gains[name])}{before}, but {best} gains {seconds(gains[best])}"
+    before = f" after {', '.join(map(repr, names[:place]))}" if place else ""
+    why = f"{name!r} gains {seconds(gains[name])}{before}, but {best!r} gains {seconds(gains[best])}"
     by_alone = sorted(alone, key=lambda one: -alone[one])
     if place and names[: place + 1] == by_alone[: place + 1]:
-        then = "profile again after each fix: apply the first one, and replay each of the others on top of it"
-        raise Wrong("fixes are ranked by what each of them gains alone", why=why, next=then)
+        then = "profile again after each fix: apply the first fix, and replay each other fix on top of it"
+        raise Wrong("your function ranks the fixes by what each of them gains alone", why=why, next=then)
     if gains[name] <= min(gains.values()) + 1e-9:
-        raise Wrong("the fix with the smallest gain comes first", why=why, next="choose the fix with the largest gain")
+        raise Wrong(
+            "your function chooses the fix with the smallest gain", why=why, next="choose the fix with the largest gain"
+        )
     then = "compare the gains of all remaining fixes"
-    return Wrong("at this place in the ranking, a different fix gains more", why=why, next=then)
+    return Wrong("at this place in your ranking, a different fix gains more", why=why, next=then)
 
 
 def _wrong_gain(case: Any, name: str, place: int, said_s: Any, gains: dict[str, float]) -> Wrong:
     run_s = seconds_with(case, ())
-    why = f"fix {place + 1}: got {_said(said_s)}, but on top of the earlier fixes, it gains {seconds(gains['here'])}"
+    why = f"fix {place + 1}: got {_said(said_s)}, but after the earlier fixes, this fix gains {seconds(gains['here'])}"
     if place and _near(case, said_s, gains["alone"]):
         then = "subtract the time with this fix from the time with only the earlier fixes, not from the original time"
-        return Wrong("the gain of a later fix is given as if it were the only fix", why=why, next=then)
+        return Wrong("your function returns the gain of a later fix as if it were the only fix", why=why, next=then)
     if place and _near(case, said_s, gains["total"]):
         return Wrong(
             "your gains are running totals",
@@ -205,28 +211,38 @@ def _wrong_gain(case: Any, name: str, place: int, said_s: Any, gains: dict[str, 
     left_s = gains["now"] - gains["here"]
     if close(said_s, gains["now"] / left_s, rtol=1e-3):
         return Wrong(
-            "a gain is given as a speed-up", why=why, next="return seconds: the time before minus the time after"
+            "your function returns a gain as a speed-up",
+            why=why,
+            next="return seconds: the time before minus the time after",
         )
     shares = (gains["here"] / run_s, 100 * gains["here"] / run_s)
     if any(close(said_s, share, rtol=_OF_GAIN) for share in shares):
         return Wrong(
-            "a gain is given as a share of the run", why=why, next="return the seconds that the whole run gains"
+            "your function returns a gain as a share of the run",
+            why=why,
+            next="return the seconds that the whole run gains",
         )
     if close(said_s, gains["here"] / COUNT, rtol=_OF_GAIN):
-        return Wrong("a gain is given for one step", why=why, next="return the seconds that the whole run gains")
+        return Wrong(
+            "your function returns a gain for only one step",
+            why=why,
+            next="return the seconds that the whole run gains",
+        )
     if close(-1 * said_s if type(said_s) in (int, float) else None, gains["here"], rtol=_OF_GAIN):
         return Wrong(
-            "a gain has the wrong sign", why=why, next="subtract the time after the fix from the time before it"
+            "one of your gains has the wrong sign",
+            why=why,
+            next="subtract the time after the fix from the time before it",
         )
     then = "replay with and without the fix, and return how much sooner the run ends"
     if any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s)):
-        return Wrong("the time of a run is given instead of a gain", why=why, next=then)
+        return Wrong("your function returns the time of a run instead of a gain", why=why, next=then)
     if any(close(said_s, case["slips"][slip][name]) for slip in ("shares", "shares of work")):
         return Wrong(
             _SHARES[0], why=f"{why}; your value is the time by which the fix shortens its own spans", next=_SHARES[2]
         )
     return Wrong(
-        "the gain of a ranked fix is wrong", why=why, next="replay with and without the fix, and subtract the times"
+        "your gain of a ranked fix is wrong", why=why, next="replay with and without the fix, and subtract the times"
     )
 
 
@@ -249,7 +265,7 @@ def _said(value: Any) -> str:
 
 
 _SHARES = (
-    "shares of the timeline are used as gains",
+    "your function uses shares of the timeline as gains",
     "each gain is the time by which the fixed spans themselves become shorter, whatever else ran at that time",
     "replay the run with the fix: work that overlapped these spans still has to be done",
 )
@@ -263,22 +279,22 @@ _SLIPS = {
     ),
     "rows": (
         "your replay runs spans of one row at the same time",
-        "a host, a stream or a link does one thing after another",
+        "a host, a stream or a link does only one thing at a time",
         "start a span only after the previous span in its row has ended, too",
     ),
     "after": (
         "your replay starts spans before the spans that they need have ended",
-        "your replay treats the rows as if no row waited for another",
+        "your replay treats the rows as if no row had to wait for another row",
         "start a span only after all spans in its `after` have ended",
     ),
     "started": (
         "in your replay, no span starts sooner than in the timeline",
-        "a span that waited for something that is now shorter starts sooner",
+        "a span that waited for a shortened span can start sooner",
         "use `start_s` and `end_s` only to compute how long a span lasts",
     ),
     "turned": (
         "your replay removes the time that should remain",
-        "`times` 0.1 leaves a tenth of the seconds",
+        "with `times` = 0.1, a tenth of the seconds remains",
         "multiply by `times`",
     ),
     "gone": (
@@ -289,16 +305,16 @@ _SLIPS = {
     "calls": (
         "your replay shortens the host's calls together with their kernels",
         "issuing a short kernel takes the host as long as issuing a long one",
-        "keep the length of a call while `times` is above 0",
+        "keep the length of a call if `times` is above 0",
     ),
     "issued": (
         "your replay keeps the call of an operation that is not issued",
-        "with `times` 0 the host does not issue the operation, so the host's next work begins sooner",
+        "with `times` = 0, the host does not issue the operation, so the host's next work begins sooner",
         "give a call no length if `times` is 0",
     ),
     "kept": (
         "your replay keeps a wait that is not issued",
-        "with `times` 0 the wait itself is not issued, so its row does not wait",
+        "with `times` = 0, the wait itself is not issued, so its row does not wait",
         "ignore the `after` of such a wait, too",
     ),
 }

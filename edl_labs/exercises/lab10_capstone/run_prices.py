@@ -121,33 +121,37 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
     train = right - chip["setup_h"]
     slips: tuple[tuple[str, float, str], ...] = (
         (
-            "the hours of the set-up are missing",
+            "hours() leaves out the set-up",
             train,
             "add the hours of the set-up: you rent the GPUs during the set-up, too",
         ),
         (
-            "the peak rate is used instead of the achieved rate",
+            "hours() uses the peak rate instead of the achieved rate",
             chip["setup_h"] + train * chip["achieved"],
             "multiply the peak rate by chip['achieved']",
         ),
         (
-            "the rate is divided by the achieved share",
+            "hours() divides the rate by the achieved share",
             chip["setup_h"] + train * chip["achieved"] ** 2,
             "multiply the peak rate by chip['achieved'] instead",
         ),
-        ("the training time is in seconds, not in hours", chip["setup_h"] + 3600 * train, "divide by 3600"),
         (
-            "the set-up is divided among the GPUs",
+            "in your result, the training time is in seconds, not in hours",
+            chip["setup_h"] + 3600 * train,
+            "divide by 3600",
+        ),
+        (
+            "hours() divides the set-up among the GPUs",
             chip["setup_h"] / gpus + train,
             "add the set-up once: all GPUs wait equally long",
         ),
         (
-            "the work is not divided among the GPUs",
+            "hours() does not divide the work among the GPUs",
             chip["setup_h"] + train * gpus,
             "give each GPU 1 / gpus of the work",
         ),
         (
-            "only the forward pass is counted",
+            "hours() counts only the forward pass",
             chip["setup_h"] + train / (3 * times),
             "add the backward pass, which needs twice as much work as the forward pass",
         ),
@@ -157,21 +161,26 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
             return Wrong(what, why=why, next=then)
     if run["recompute"]:
         for what, factor in (
-            ("the recomputed forward pass is missing", 6 / 8),
-            ("all passes are counted twice", 12 / 8),
+            ("hours() leaves out the recomputed forward pass", 6 / 8),
+            ("hours() counts all passes twice", 12 / 8),
         ):
             if close(said, chip["setup_h"] + train * factor):
                 then = "with recomputation, count only the forward pass once more"
                 return Wrong(what, why=why, next=then)
     elif close(said, chip["setup_h"] + train * 8 / 6):
-        return Wrong("a second forward pass is counted without recomputation", why=why, next="check run['recompute']")
+        return Wrong(
+            "hours() counts a second forward pass without recomputation", why=why, next="check run['recompute']"
+        )
     then = "divide 6 FLOP per parameter and token (8 with recomputation) by what all GPUs achieve; add the set-up"
-    return Wrong("the time of the run is wrong", why=why, next=then)
+    return Wrong("your time of the run is wrong", why=why, next=then)
 
 
 def _memory_symptom(case: Any, gpus: int, *, fits: bool) -> Wrong:
     run = case["run"]
-    why = f"{gpus} GPUs, each with {run['activation_bytes'] / 1e9:.3g} GB of activations and its share of the state"
+    why = (
+        f"with {counted(gpus, 'GPU')}, each GPU holds {run['activation_bytes'] / 1e9:.3g} GB of activations and its "
+        "share of the state"
+    )
     if fits:
         return Wrong(
             "fits() returned True for a run that does not fit",
@@ -188,11 +197,11 @@ def _judge_number(case: Any, got: Any, want: Any) -> None:
     why = f"got {got['gpus']:g} GPUs, but the cheapest number is {want['gpus']}"
     if case["run"]["batch"] % max(1, int(got["gpus"])):
         then = "take only divisors of run['batch'], so that every GPU gets the same number of samples"
-        raise Wrong("the batch is not divisible by the number of GPUs", why=why, next=then)
+        raise Wrong("your number of GPUs does not divide the batch", why=why, next=then)
     _judge_limits(case, got)
     if not close(got["rented"], nodes):
         why = f"for {got['gpus']:g} GPUs, got {_short(got['rented'])} rented GPUs; a node has {chip['node_gpus']}"
-        raise Wrong("the rented GPUs are not whole nodes", why=why, next="round up to whole nodes")
+        raise Wrong("your rented GPUs are not whole nodes", why=why, next="round up to whole nodes")
     if not close(got["money"], got["rented"] * got["hours"] * chip["price_per_gpu_h"]):
         raise _money_symptom(case, got)
     if got["gpus"] != want["gpus"]:
@@ -207,7 +216,7 @@ def _judge_limits(case: Any, got: Any) -> None:
     if got["gpus"] not in known:
         why = f"got {got['gpus']:g} GPUs; chip['most_gpus'] is {case['chip']['most_gpus']}"
         then = "choose a whole number from 1 to chip['most_gpus']"
-        raise Wrong("this number of GPUs is not available", why=why, next=then)
+        raise Wrong("your number of GPUs is not available", why=why, next=then)
     hours, fits = known[got["gpus"]]
     if not fits:
         why = f"with {got['gpus']:g} GPUs, each would hold more than {case['chip']['memory_bytes'] / 1e9:.3g} GB"
@@ -230,20 +239,20 @@ def _money_symptom(case: Any, got: Any) -> Wrong:
     why = f"got {_short(said)}, but {got['rented']:g} GPUs for {_short(got['hours'])} h cost {_short(right)}"
     train = got["hours"] - chip["setup_h"]
     slips = (
-        ("idle GPUs are not paid for", got["gpus"] * got["hours"], "pay for every rented GPU"),
-        ("the hours of the set-up are not paid for", got["rented"] * train, "pay from the first hour on"),
-        ("only one GPU is paid for", got["hours"], "multiply by the number of rented GPUs"),
+        ("your cost leaves out idle GPUs", got["gpus"] * got["hours"], "pay for every rented GPU"),
+        ("your cost leaves out the hours of the set-up", got["rented"] * train, "pay for the hours of the set-up, too"),
+        ("your cost is that of only one GPU", got["hours"], "multiply by the number of rented GPUs"),
         (
-            "a whole node is paid like one GPU",
+            "your cost counts a whole node as one GPU",
             got["rented"] / chip["node_gpus"] * got["hours"],
-            "pay for each of its GPUs",
+            "pay for each GPU of a node",
         ),
-        ("only one node is paid for", chip["node_gpus"] * got["hours"], "pay for all rented nodes"),
+        ("your cost is that of only one node", chip["node_gpus"] * got["hours"], "pay for all rented nodes"),
     )
     for what, gpu_hours, then in slips:
         if close(said, gpu_hours * chip["price_per_gpu_h"]):
             return Wrong(what, why=why, next=then)
-    return Wrong("the cost of the run is wrong", why=why, next="multiply the rented GPUs by the hours and the price")
+    return Wrong("your cost of the run is wrong", why=why, next="multiply the rented GPUs by the hours and the price")
 
 
 def _is_paid(case: Any, best: Any) -> bool:

@@ -1,5 +1,5 @@
 # %% mistake="all_gpus_left_out"
-# told: chip['most_gpus'] GPUs are not tried
+# told: your function does not try chip['most_gpus'] GPUs
 def cheapest(run, chip):
     """Ends one too soon."""
     ways = []
@@ -17,7 +17,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="all_recomputed"
-# told: all passes are counted twice
+# told: hours() counts all passes twice
 # %% replace
 passes = 8 if run["recompute"] else 6
 # %% by
@@ -25,7 +25,7 @@ passes = 12 if run["recompute"] else 6
 
 
 # %% mistake="batch_in_parts"
-# told: the batch is not divisible by the number of GPUs
+# told: your number of GPUs does not divide the batch
 # %% replace
 if run["batch"] % gpus or not fits(run, chip, gpus):
     continue
@@ -35,7 +35,7 @@ if not fits(run, chip, gpus):
 
 
 # %% mistake="eight_always"
-# told: a second forward pass is counted without recomputation
+# told: hours() counts a second forward pass without recomputation
 # %% replace
 passes = 8 if run["recompute"] else 6
 # %% by
@@ -43,7 +43,7 @@ passes = 8
 
 
 # %% mistake="fastest_that_do"
-# told: the fastest run is taken, not the cheapest
+# told: your function takes the fastest run, not the cheapest
 # %% replace
 return min(ways, key=lambda way: way["money"], default=None)
 # %% by
@@ -51,7 +51,7 @@ return ways[-1] if ways else None
 
 
 # %% mistake="fewest_that_do"
-# told: the smallest number of GPUs is taken, not the cheapest
+# told: your function takes the smallest number of GPUs, not the cheapest
 # %% replace
 return min(ways, key=lambda way: way["money"], default=None)
 # %% by
@@ -59,7 +59,7 @@ return ways[0] if ways else None
 
 
 # %% mistake="first_minimum"
-# told: the search ends as soon as more GPUs cost more
+# told: your search ends as soon as more GPUs cost more
 # %% replace
 way = {"gpus": gpus, "rented": rented, "hours": lasts, "money": money}
 ways.append(way)
@@ -70,7 +70,7 @@ ways.append({"gpus": gpus, "rented": rented, "hours": lasts, "money": money})
 
 
 # %% mistake="fits_but_for_recomputed"
-# told: activations are not counted when they are recomputed
+# told: your function does not count activations when they are recomputed
 def fits(run, chip, gpus):
     """Recomputed, so they are gone."""
     held = run["parameters"] * run["state_bytes"] / gpus
@@ -80,7 +80,7 @@ def fits(run, chip, gpus):
 
 
 # %% mistake="fits_shared_activations"
-# told: activations are divided by the number of GPUs
+# told: your function divides the activations by the number of GPUs
 def fits(run, chip, gpus):
     """All is shared."""
     return (
@@ -89,14 +89,14 @@ def fits(run, chip, gpus):
 
 
 # %% mistake="fits_state_alone"
-# told: activations are missing from the memory
+# told: your function leaves the activations out of the memory
 def fits(run, chip, gpus):
     """No activations."""
     return run["parameters"] * run["state_bytes"] / gpus <= chip["memory_bytes"]
 
 
 # %% mistake="fits_strictly"
-# told: a run that fills the memory exactly is rejected
+# told: your function rejects a run that fills the memory exactly
 # %% replace
 return shard + run["activation_bytes"] <= chip["memory_bytes"]
 # %% by
@@ -104,7 +104,7 @@ return shard + run["activation_bytes"] < chip["memory_bytes"]
 
 
 # %% mistake="fits_whole_state"
-# told: each GPU is counted with the whole state
+# told: your function counts the whole state on each GPU
 def fits(run, chip, gpus):
     """Nothing is sharded."""
     return (
@@ -114,7 +114,7 @@ def fits(run, chip, gpus):
 
 
 # %% mistake="forward_alone"
-# told: only the forward pass is counted
+# told: hours() counts only the forward pass
 # %% replace
 passes = 8 if run["recompute"] else 6
 # %% by
@@ -122,7 +122,7 @@ passes = 2
 
 
 # %% mistake="from_a_node_on"
-# told: numbers below the size of a node are not tried
+# told: your function does not try numbers below the size of a node
 def cheapest(run, chip):
     """A whole node is rented anyway."""
     ways = []
@@ -151,7 +151,7 @@ ways.append({"gpus": gpus, "rented": rented, "hours": lasts, "money": money})
 
 
 # %% mistake="idle_is_free"
-# told: idle GPUs are not paid for
+# told: your cost leaves out idle GPUs
 # %% replace
 money = rented * lasts * chip["price_per_gpu_h"]
 # %% by
@@ -165,7 +165,7 @@ return min(
 
 
 # %% mistake="late_at_the_deadline"
-# told: a run that ends exactly at the deadline is rejected
+# told: your function rejects a run that ends exactly at the deadline
 # %% replace
 if lasts <= run["deadline_h"] and rented <= chip["most_gpus"]:
     money = rented * lasts * chip["price_per_gpu_h"]
@@ -178,7 +178,7 @@ if lasts < run["deadline_h"] and rented <= chip["most_gpus"]:
 
 
 # %% mistake="memory_has_no_end"
-# told: the memory limit is ignored
+# told: your function ignores the memory limit
 # %% replace
 if run["batch"] % gpus or not fits(run, chip, gpus):
     continue
@@ -188,7 +188,7 @@ if run["batch"] % gpus:
 
 
 # %% mistake="no_deadline"
-# told: the deadline is ignored
+# told: your function ignores the deadline
 def cheapest(run, chip):
     """Whenever."""
     ways = []
@@ -205,7 +205,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="no_set_up"
-# told: the hours of the set-up are missing
+# told: hours() leaves out the set-up
 # %% replace
 return chip["setup_h"] + flop / rate / 3600
 # %% by
@@ -213,7 +213,7 @@ return 0 + flop / rate / 3600
 
 
 # %% mistake="nodes_in_part"
-# told: more than chip['most_gpus'] GPUs are rented
+# told: your function rents more than chip['most_gpus'] GPUs
 def cheapest(run, chip):
     """The last node, too."""
     ways = []
@@ -230,7 +230,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="one_gpus_work"
-# told: the work is not divided among the GPUs
+# told: hours() does not divide the work among the GPUs
 # %% replace
 rate = gpus * chip["achieved"] * chip["flop_per_s"]
 # %% by
@@ -238,7 +238,7 @@ rate = chip["achieved"] * chip["flop_per_s"]
 
 
 # %% mistake="peak_is_achieved"
-# told: the peak rate is used instead of the achieved rate
+# told: hours() uses the peak rate instead of the achieved rate
 # %% replace
 rate = gpus * chip["achieved"] * chip["flop_per_s"]
 # %% by
@@ -246,7 +246,7 @@ rate = gpus * chip["flop_per_s"]
 
 
 # %% mistake="rented_hold_the_state"
-# told: the memory is checked for the number of rented GPUs
+# told: your function checks the memory for the number of rented GPUs
 # %% replace
 if run["batch"] % gpus or not fits(run, chip, gpus):
     continue
@@ -261,7 +261,7 @@ ways.append({"gpus": gpus, "rented": rented, "hours": lasts, "money": money})
 
 
 # %% mistake="rented_train"
-# told: the deadline is checked for the number of rented GPUs
+# told: your function checks the deadline for the number of rented GPUs
 # %% replace
 if lasts <= run["deadline_h"] and rented <= chip["most_gpus"]:
     money = rented * lasts * chip["price_per_gpu_h"]
@@ -274,7 +274,7 @@ if hours(run, chip, rented) <= run["deadline_h"] and rented <= chip["most_gpus"]
 
 
 # %% mistake="set_up_is_free"
-# told: the hours of the set-up are not paid for
+# told: your cost leaves out the hours of the set-up
 # %% replace
 money = rented * lasts * chip["price_per_gpu_h"]
 # %% by
@@ -286,7 +286,7 @@ return min(ways, key=lambda way: way["rented"] * way["hours"], default=None)
 
 
 # %% mistake="six_always"
-# told: the recomputed forward pass is missing
+# told: hours() leaves out the recomputed forward pass
 # %% replace
 passes = 8 if run["recompute"] else 6
 # %% by
@@ -294,7 +294,7 @@ passes = 6
 
 
 # %% mistake="training_in_time"
-# told: only the training time is compared with the deadline
+# told: your function compares only the training time with the deadline
 def cheapest(run, chip):
     """Set-up in no time."""
     ways = []
@@ -311,7 +311,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="two_samples_each"
-# told: one sample per GPU is not tried
+# told: your function does not try one sample per GPU
 def cheapest(run, chip):
     """Leaves two samples to each GPU."""
     ways = []
@@ -329,7 +329,7 @@ def cheapest(run, chip):
 
 
 # %% mistake="whole_nodes_train"
-# told: only numbers of GPUs that fill whole nodes are tried
+# told: your function tries only numbers of GPUs that fill whole nodes
 def cheapest(run, chip):
     """Whole nodes."""
     ways = []

@@ -1,5 +1,5 @@
 # %% mistake="alone_and_sorted"
-# told: fixes are ranked by what each of them gains alone
+# told: your function ranks the fixes by what each of them gains alone
 def rank(spans, mends):
     """All alone, sorted."""
     run_s = replayed_s(spans, [])
@@ -50,7 +50,7 @@ def rank(spans, mends):
 
 
 # %% mistake="gains_as_shares"
-# told: a gain is given as a share of the run
+# told: your function returns a gain as a share of the run
 def rank(spans, mends):
     """Per cent."""
     picked, done, now_s = [], [], replayed_s(spans, [])
@@ -65,7 +65,7 @@ def rank(spans, mends):
 
 
 # %% mistake="gains_as_speed_ups"
-# told: a gain is given as a speed-up
+# told: your function returns a gain as a speed-up
 # %% replace
 picked.append((best, now_s - after_s[best]))
 # %% by
@@ -73,7 +73,7 @@ picked.append((best, now_s / after_s[best]))
 
 
 # %% mistake="gains_negative"
-# told: a gain has the wrong sign
+# told: one of your gains has the wrong sign
 # %% replace
 picked.append((best, now_s - after_s[best]))
 # %% by
@@ -81,7 +81,7 @@ picked.append((best, after_s[best] - now_s))
 
 
 # %% mistake="gains_of_a_step"
-# told: a gain is given for one step
+# told: your function returns a gain for only one step
 # %% replace
 picked.append((best, now_s - after_s[best]))
 # %% by
@@ -89,7 +89,7 @@ picked.append((best, (now_s - after_s[best]) / 4))
 
 
 # %% mistake="later_gains_alone"
-# told: the gain of a later fix is given as if it were the only fix
+# told: your function returns the gain of a later fix as if it were the only fix
 def rank(spans, mends):
     """The right order, and gains from the first run."""
     picked, run_s = [], replayed_s(spans, [])
@@ -114,7 +114,7 @@ rows[span["row"]] = max([row_s, *(0.0 * at for at in after)]) + lasts_s
 
 
 # %% mistake="one_mend_of_two"
-# told: only one of the two fixes is applied
+# told: your replay applies only one of the two fixes
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by
@@ -130,7 +130,7 @@ row_s = 0.0
 
 
 # %% mistake="seconds_left"
-# told: the time of a run is given instead of a gain
+# told: your function returns the time of a run instead of a gain
 # %% replace
 picked, done, now_s = [], [], replayed_s(spans, [])
 # %% by
@@ -144,7 +144,7 @@ done = [*done, mends[best]]
 
 
 # %% mistake="shares_for_gains"
-# told: shares of the timeline are used as gains
+# told: your function uses shares of the timeline as gains
 def replayed_s(spans, mends):
     """What the mended spans take is taken off."""
     left = {name: mend["times"] for mend in mends for name in mend["names"]}
@@ -156,7 +156,7 @@ def replayed_s(spans, mends):
 
 
 # %% mistake="shares_of_work"
-# told: shares of the timeline are used as gains
+# told: your function uses shares of the timeline as gains
 # like: shares_for_gains
 def replayed_s(spans, mends):
     """What work, kernels and copies take."""
@@ -195,7 +195,7 @@ left[name] = left.get(name, 1.0) * (1 - mend["times"])
 
 
 # %% mistake="two_mends"
-# told: the ranking does not contain three different fixes
+# told: your ranking does not contain three different fixes
 def rank(spans, mends):
     """Two."""
     picked, done, now_s = [], [], replayed_s(spans, [])
@@ -225,7 +225,7 @@ lasts_s, after = 0.0, after
 
 
 # %% mistake="worst_mend_first"
-# told: the fix with the smallest gain comes first
+# told: your function chooses the fix with the smallest gain
 # %% replace
 best = min(after_s, key=after_s.get)
 # %% by
@@ -233,7 +233,7 @@ best = max(after_s, key=after_s.get)
 
 
 # %% mistake="last_factor"
-# told: only one of the two fixes of the same operation is applied
+# told: your replay applies only one of two fixes of the same operation
 # %% replace
 left[name] = left.get(name, 1.0) * mend["times"]
 # %% by

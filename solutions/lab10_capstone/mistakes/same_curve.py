@@ -9,7 +9,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="better_is_no_change"
-# told: changes for the better are missed
+# told: your function misses changes for the better
 # %% replace
 p = min(sign_flip_p(part.mean(axis=1)) for part in parts)
 return "changed" if len(parts) * p <= ALPHA else "noise"
@@ -19,7 +19,7 @@ return "changed" if worse > 0 else "noise"
 
 
 # %% mistake="equal_by_default"
-# told: a tolerance other than ROUNDING is used
+# told: your function uses a tolerance other than ROUNDING
 def same(curves_a, curves_b):
     """numpy's own tolerance."""
     if np.allclose(curves_a, curves_b):
@@ -30,7 +30,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="equal_on_average"
-# told: a difference at a single point is ignored
+# told: your function ignores a difference at a single point
 def same(curves_a, curves_b):
     """Equal in the mean."""
     if np.mean(np.abs(curves_b / curves_a - 1)) <= ROUNDING:
@@ -41,7 +41,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="equal_to_the_bit"
-# told: curves that differ only by rounding are not called equal
+# told: your function does not return "equal" for curves that differ only by rounding
 def same(curves_a, curves_b):
     """To the bit."""
     if (curves_a == curves_b).all():
@@ -52,7 +52,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="equal_within_a_percent"
-# told: noise is called equal
+# told: your function returns "equal" for noise
 def same(curves_a, curves_b):
     """Within 5 %."""
     if np.allclose(curves_a, curves_b, rtol=0.05):
@@ -63,7 +63,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="first_quarter_alone"
-# told: changes at the end of the curves are missed
+# told: your function misses changes at the end of the curves
 def same(curves_a, curves_b):
     """The beginning."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -73,7 +73,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="four_looks_for_one"
-# told: false alarms are too frequent
+# told: your function gives too many false alarms
 # %% replace
 return "changed" if len(parts) * p <= ALPHA else "noise"
 # %% by
@@ -81,7 +81,7 @@ return "changed" if p <= 0.05 else "noise"
 
 
 # %% mistake="four_strict_looks_for_one"
-# told: false alarms are too frequent
+# told: your function gives too many false alarms
 # like: four_looks_for_one
 # %% replace
 return "changed" if len(parts) * p <= ALPHA else "noise"
@@ -90,7 +90,7 @@ return "changed" if p <= ALPHA else "noise"
 
 
 # %% mistake="last_quarter_alone"
-# told: changes at the beginning of the curves are missed
+# told: your function misses changes at the beginning of the curves
 def same(curves_a, curves_b):
     """The end."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -100,7 +100,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="mean_over_a_percent"
-# told: noise is called a change if the difference is large
+# told: your function returns "changed" for noise if the difference is large
 # like: within_five_percent
 def same(curves_a, curves_b):
     """A mean over seeds, and a tolerance."""
@@ -111,7 +111,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="mean_over_two_percent"
-# told: changes are missed if the difference is small
+# told: your function misses changes if the difference is small
 def same(curves_a, curves_b):
     """A mean over seeds, and a large tolerance."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -121,7 +121,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="more_extreme_alone"
-# told: the observed pattern is not counted among the patterns
+# told: your function does not count the observed pattern
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -130,7 +130,7 @@ return float(np.mean(sums > seen + TINY))
 
 
 # %% mistake="never_noise"
-# told: nearly all noise is called a change
+# told: your function returns "changed" for nearly all noise
 def same(curves_a, curves_b):
     """Not equal is changed."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -139,7 +139,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="one_seed"
-# told: the order of the seeds changes the answer
+# told: the order of the seeds changes your answer
 def same(curves_a, curves_b):
     """The first seed."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -151,7 +151,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="one_sided_p"
-# told: only one direction is counted
+# told: your function counts only one direction, or its patterns leave differences out
 def sign_flip_p(differences):
     """One side."""
     patterns = np.array(list(itertools.product((1, -1), repeat=len(differences))))
@@ -161,7 +161,7 @@ def sign_flip_p(differences):
 
 
 # %% mistake="p_as_a_count"
-# told: a number of patterns is returned instead of a share
+# told: your function returns a number of patterns instead of a share
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -179,7 +179,7 @@ def sign_flip_p(differences):
 
 
 # %% mistake="p_turned_round"
-# told: the share of the other patterns is returned
+# told: your function returns the share of the other patterns
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -188,7 +188,7 @@ return float(1 - np.mean(sums >= seen - TINY))
 
 
 # %% mistake="p_without_tiny"
-# told: sums that are equal except for rounding are treated as different
+# told: your function treats sums that are equal except for rounding as different
 # %% replace
 return float(np.mean(sums >= np.abs(np.sum(differences)) - TINY))
 # %% by
@@ -207,7 +207,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="seeds_apart"
-# told: the two curves of a seed are not paired
+# told: your function does not pair the two curves of a seed
 def same(curves_a, curves_b):
     """Two samples."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -223,7 +223,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="unpaired_errors"
-# told: the two curves of a seed are not paired
+# told: your function does not pair the two curves of a seed
 # like: seeds_apart
 def same(curves_a, curves_b):
     """Two standard errors of the seeds, at any point."""
@@ -236,7 +236,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="within_five_percent"
-# told: noise is called a change if the difference is large
+# told: your function returns "changed" for noise if the difference is large
 def same(curves_a, curves_b):
     """A tolerance."""
     if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
@@ -246,7 +246,7 @@ def same(curves_a, curves_b):
 
 
 # %% mistake="absolute_rounding"
-# told: small losses that differ by more than rounding are called equal
+# told: your function returns "equal" for small losses that differ by more than rounding
 # %% replace
 if np.allclose(curves_a, curves_b, rtol=ROUNDING, atol=0.0):
     return "equal"
@@ -256,7 +256,7 @@ if np.allclose(curves_a, curves_b, rtol=0.0, atol=ROUNDING):
 
 
 # %% mistake="seeds_sorted"
-# told: the two curves of a seed are not paired
+# told: your function does not pair the two curves of a seed
 # like: seeds_apart
 # %% replace
 parts = np.array_split(curves_b - curves_a, 4, axis=1)

@@ -1,5 +1,5 @@
 # %% mistake="adds_both_times"
-# told: computing and moving are added
+# told: your function adds the times for computing and moving
 # %% replace
 longer_s = max(computes_s, moved / machine["memory_byte_per_s"])
 # %% by
@@ -7,7 +7,7 @@ longer_s = computes_s + moved / machine["memory_byte_per_s"]
 
 
 # %% mistake="batch_of_one_gpu"
-# told: one GPU's best batch is used for every number of GPUs
+# told: your function uses one GPU's best batch for every number of GPUs
 def fewest_gpus(job, machine, deadline_s):
     """One batch for all."""
     one = best_batch(job, machine, 1)
@@ -18,7 +18,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="critical_batch"
-# told: the critical batch is chosen, but training does not end soonest with it
+# told: your function chooses the critical batch, but training can end sooner with another batch
 def best_batch(job, machine, gpus):
     """The critical one."""
     critical = -(-job["critical_batch"] // gpus) * gpus
@@ -26,7 +26,7 @@ def best_batch(job, machine, gpus):
 
 
 # %% mistake="fastest_number"
-# told: the fastest number of GPUs is returned, not the fewest
+# told: your function returns the number of GPUs that trains fastest, not the fewest GPUs in time
 def fewest_gpus(job, machine, deadline_s):
     """The fastest."""
 
@@ -38,7 +38,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="fewest_by_halving"
-# told: numbers of GPUs are skipped, as if one more GPU were always faster
+# told: your function skips numbers of GPUs, as if one more GPU always made training faster
 def fewest_gpus(job, machine, deadline_s):
     """Halves the range, as if each GPU more were faster."""
 
@@ -60,7 +60,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="last_gpu_left_out"
-# told: machine['most_gpus'] GPUs are not tried
+# told: your function does not try machine['most_gpus'] GPUs
 def fewest_gpus(job, machine, deadline_s):
     """Ends before the last."""
     for gpus in range(1, machine["most_gpus"]):
@@ -71,7 +71,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="late_on_the_dot"
-# told: a training that ends exactly at the deadline is rejected
+# told: your function rejects a training run that ends exactly at the deadline
 # %% replace
 if quality_s(job, machine, batch, gpus) <= deadline_s:
     return gpus
@@ -81,7 +81,7 @@ if quality_s(job, machine, batch, gpus) < deadline_s:
 
 
 # %% mistake="law_of_one_gpu"
-# told: the law is evaluated with the samples of one GPU
+# told: your function evaluates the law with the samples of one GPU
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -89,7 +89,7 @@ steps = job["steps"] * (1 + job["critical_batch"] * gpus / batch)
 
 
 # %% mistake="law_upside_down"
-# told: the quotient of batch and critical batch is inverted
+# told: your function inverts the quotient of batch and critical batch
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -97,7 +97,7 @@ steps = job["steps"] * (1 + batch / job["critical_batch"])
 
 
 # %% mistake="memory_of_one_gpu"
-# told: the batch is limited to the memory of one GPU
+# told: your function limits the batch to the memory of one GPU
 # %% replace
 batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)
 # %% by
@@ -105,7 +105,7 @@ batches = range(gpus, max(gpus, machine["most_samples"]) + 1, gpus)
 
 
 # %% mistake="most_samples_a_second"
-# told: the largest batch is chosen, but training does not end soonest with it
+# told: your function chooses the largest batch, but training can end sooner with a smaller one
 # %% replace
 return min(batches, key=lambda batch: quality_s(job, machine, batch, gpus))
 # %% by
@@ -125,7 +125,7 @@ return gpus
 
 
 # %% mistake="no_least_steps"
-# told: the minimum number of steps is missing
+# told: your function leaves out the minimum number of steps
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -133,7 +133,7 @@ steps = job["steps"] * job["critical_batch"] / batch
 
 
 # %% mistake="no_memory"
-# told: the batch does not fit
+# told: your batch does not fit
 # %% replace
 batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)
 # %% by
@@ -141,7 +141,7 @@ batches = range(gpus, 20 * gpus * machine["most_samples"] + 1, gpus)
 
 
 # %% mistake="no_overhead"
-# told: the overhead of a step is missing
+# told: your function leaves out the overhead of a step
 # %% replace
 return longer_s + machine["overhead_s"] + sums_s
 # %% by
@@ -149,7 +149,7 @@ return longer_s + 0.0 + sums_s
 
 
 # %% mistake="one_gpu_too_many"
-# told: more than machine['most_gpus'] GPUs are used
+# told: your function uses more than machine['most_gpus'] GPUs
 def fewest_gpus(job, machine, deadline_s):
     """One behind the last."""
     for gpus in range(1, machine["most_gpus"] + 2):
@@ -160,7 +160,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="powers_of_two"
-# told: only powers of two are tried as numbers of GPUs
+# told: your function tries only powers of two as numbers of GPUs
 def fewest_gpus(job, machine, deadline_s):
     """1, 2, 4, 8."""
     gpus = 1
@@ -173,7 +173,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="shared_evenly"
-# told: the training time is assumed to be inversely proportional to the number of GPUs
+# told: your function assumes that n GPUs train n times as fast as one GPU
 def fewest_gpus(job, machine, deadline_s):
     """Linear."""
     batch = best_batch(job, machine, 1)
@@ -182,7 +182,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="shorter_time"
-# told: the shorter of two times is taken
+# told: your function takes the shorter of the two times
 # %% replace
 longer_s = max(computes_s, moved / machine["memory_byte_per_s"])
 # %% by
@@ -190,14 +190,14 @@ longer_s = min(computes_s, moved / machine["memory_byte_per_s"])
 
 
 # %% mistake="shortest_step"
-# told: the batch with the shortest step is chosen, but training does not end soonest with it
+# told: your function chooses the batch with the shortest step, but training can end sooner with a larger one
 def best_batch(job, machine, gpus):
     """The smallest."""
     return gpus
 
 
 # %% mistake="steps_fixed"
-# told: the number of steps does not depend on the batch
+# told: your number of steps does not depend on the batch
 # %% replace
 steps = job["steps"] * (1 + job["critical_batch"] / batch)
 # %% by
@@ -205,7 +205,7 @@ steps = job["steps"]
 
 
 # %% mistake="sums_for_nothing"
-# told: the wait for the sum over GPUs is missing, or hidden behind computing
+# told: your function leaves out the wait for the sum over GPUs, or hides it behind computing
 # %% replace
 sums_s = machine["sync_s"] if gpus > 1 else 0.0
 # %% by
@@ -221,7 +221,7 @@ sums_s = machine["sync_s"]
 
 
 # %% mistake="two_gpus_at_least"
-# told: a single GPU is not tried
+# told: your function does not try a single GPU
 def fewest_gpus(job, machine, deadline_s):
     """Begins with two."""
     for gpus in range(2, machine["most_gpus"] + 1):
@@ -231,7 +231,7 @@ def fewest_gpus(job, machine, deadline_s):
 
 
 # %% mistake="two_samples_a_gpu"
-# told: one sample per GPU is not tried
+# told: your function does not try one sample per GPU
 # %% replace
 batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)
 # %% by
@@ -239,7 +239,7 @@ batches = range(2 * gpus, gpus * machine["most_samples"] + 1, gpus)
 
 
 # %% mistake="weights_a_sample"
-# told: the weights are moved for every sample
+# told: your function moves the weights for every sample
 # %% replace
 moved = job["weight_bytes"] + samples * job["sample_bytes"]
 # %% by
@@ -247,7 +247,7 @@ moved = samples * (job["weight_bytes"] + job["sample_bytes"])
 
 
 # %% mistake="weights_do_not_move"
-# told: the bytes of the weights are missing
+# told: your function leaves out the bytes of the weights
 # %% replace
 moved = job["weight_bytes"] + samples * job["sample_bytes"]
 # %% by
