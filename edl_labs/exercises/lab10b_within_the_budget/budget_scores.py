@@ -98,7 +98,7 @@ class ScoreOfLight(Exercise):
             if 0 <= got["gpus"] < len(case["offers"]):
                 then = "return the `ranks` of the offer, not its index"
                 raise Wrong("choose_gpus() returned an offer's position in the list", why=why, next=then)
-            raise Wrong("no offer has this number of GPUs", why=why, next="return the `ranks` of an offer")
+            raise Wrong("no offer has your number of GPUs", why=why, next="return the `ranks` of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
         require_training(run, job, self.public_want(case, want)["losses"])
@@ -108,12 +108,14 @@ class ScoreOfLight(Exercise):
             why = f"{each} = {run.money:.3g}, but the budget is {case['budget']:.3g}"
             if run.money * run.share > case["budget"]:
                 then = "compute seconds x GPUs x price per GPU and second; no run is faster than light"
-                raise Wrong("the budget does not pay for so many GPUs", why=why, next=then)
+                raise Wrong("the budget does not pay for your number of GPUs", why=why, next=then)
             if run.money * run.share * MARGIN > case["budget"]:
                 then = "leave a margin: what share of light does your program reach?"
-                raise Wrong("the budget would pay for so many GPUs only at the speed of light", why=why, next=then)
+                raise Wrong(
+                    "the budget would pay for your number of GPUs only at the speed of light", why=why, next=then
+                )
             raise Wrong(
-                "the run is too slow for its budget", why=why, next="take fewer GPUs, or make the program faster"
+                "your run is too slow for its budget", why=why, next="take fewer GPUs, or make the program faster"
             )
         share = min(1.0, light_s / run.makespan_s)
         if share >= STEPS[0][0]:
@@ -121,9 +123,10 @@ class ScoreOfLight(Exercise):
         if run.share >= STEPS[0][0] or light_s < STEPS[0][0] * light(job).seconds:  # at the speed of light, too
             many = counted(job.ranks, "GPU")
             why = (
-                f"the run takes {seconds(run.makespan_s)} on {many}, {share:.0%} of the speed that the budget could buy"
+                f"your run takes {seconds(run.makespan_s)} on {many}: this is {share:.0%} of the speed that the "
+                "budget could buy"
             )
-            raise Wrong("the budget pays for more GPUs", why=why, next=_EACH, keeps=share)
+            raise Wrong("the budget pays for more GPUs than you chose", why=why, next=_EACH, keeps=share)
         slow = slow_cause(run, job, STEPS[0][0])
         raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)
 
@@ -131,9 +134,9 @@ class ScoreOfLight(Exercise):
         """What a ValueError says: there was nothing to take the least of."""
         if error != "ValueError":
             return None
-        why = "your code raised ValueError, as min() does without values, but the budget pays for at least one offer"
+        why = "your code raised ValueError, as min() of no values does, but the budget pays for at least one offer"
         then = "does your code compare each price with the whole budget, and use each offer's own run time?"
-        return Wrong("no offer is left to choose from", why=why, next=then)
+        return Wrong("your code leaves no offer to choose from", why=why, next=then)
 
     def combine(self, fractions: list[float]) -> float:
         """What the geometric mean of the shares earns, by steps."""

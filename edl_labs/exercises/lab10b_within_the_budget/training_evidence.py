@@ -21,39 +21,45 @@ _SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right progra
 
 _FAULTS = {
     "version": (
-        "units pass through the weights of a different step",
+        "in your program, units pass through the weights of a different step",
         "let the units of step k use the weights after exactly k updates",
     ),
     "mixed": (
-        "a backward pass uses the activations of some units and the gradients of others",
+        "your backward pass uses the activations of some units and the gradients of others",
         "keep the activations and the gradients of a micro-batch together",
     ),
     "slot": (
-        "a loss is added to the loss of a different step",
+        "your program adds a loss to the loss of a different step",
         "pass the step to which the data belong: loss(step, ...)",
     ),
-    "repeated": ("units are used twice in a step", "use each unit of the share once: check `first` and `count`"),
+    "repeated": (
+        "your program uses units twice in a step",
+        "use each unit of the share once: check `first` and `count`",
+    ),
     "nothing": (
-        "a layer is updated without any gradient",
+        "your program updates a layer without any gradient",
         "run the backward pass of every layer before the update",
     ),
-    "stale": ("an update includes gradients of an earlier step", "update every layer once in each step"),
+    "stale": ("one of your updates includes gradients of an earlier step", "update every layer once in each step"),
     "again": (
-        "gradients are summed over the GPUs more than once",
+        "your program sums gradients over the GPUs more than once",
         "sum each layer once per step, after its last micro-batch: which layers does each all_reduce() sum?",
     ),
     "alone": (
-        "a GPU updates with only its own gradients",
+        "in your program, a GPU updates with only its own gradients",
         "before the update, sum the gradients over the GPUs and wait for the sum",
     ),
     "missing": (
-        "an update does not include all units of its step",
+        "one of your updates does not include all units of its step",
         "count the micro-batches: is the last one included?",
     ),
-    "updates": ("a layer is not updated in every step", "update each layer in every step, including the last one"),
-    "unread": ("the loss of a step is never read", "call read_losses() at the end: it reads all losses"),
+    "updates": (
+        "your program does not update every layer in every step",
+        "update each layer in every step, including the last one",
+    ),
+    "unread": ("your program never reads the loss of a step", "call read_losses() at the end: it reads all losses"),
     "early": (
-        "a loss is read before all units have been added to it",
+        "your program reads a loss before all units have been added to it",
         "read each loss after the last micro-batch of its step",
     ),
 }
@@ -72,7 +78,9 @@ def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
         why, then = "the record cannot be read", "use only the trainer's own methods; do not change its record"
         raise Wrong("the recorded program is not a program of a Trainer", why=why, next=then) from None
     except TrainingHang as hang:
-        raise Wrong("the GPUs wait for each other forever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
+        raise Wrong(
+            "in your program, the GPUs wait for each other forever", why=f"{hang.what}; {hang.why}", next=hang.next
+        ) from None
     except ReplayError as error:
         raise Wrong(
             "this job does not allow the recorded program", why=f"{error.what}: {error.why}", next=error.next
@@ -103,12 +111,14 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
         raise _memory(run, job)
     if run.share > _ABOVE:
         why = f"the run takes {seconds(run.makespan_s)}, which is {run.share:.2f} times the speed of light"
-        raise Wrong("the run is faster than light", why=why, next="which part of the work does your program leave out?")
+        raise Wrong(
+            "your run is faster than light", why=why, next="which part of the work does your program leave out?"
+        )
     if len(losses) != len(run.losses) or not all(
         close(got, want, rtol=_SAME) for got, want in zip(run.losses, losses, strict=True)
     ):
         then = "compare your losses with those of the naive program, step by step"
-        raise Wrong("the losses are not those of this job", why="at least one loss differs", next=then)
+        raise Wrong("your losses are not those of this job", why="at least one loss differs", next=then)
 
 
 def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
@@ -116,29 +126,36 @@ def _race(run: TrainingRun, job: TrainingJob) -> Wrong:
     calls = " ".join(race.calls)
     waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
     if race.tensor.startswith("input"):
-        what = "a pass reads data before they have arrived" if waits else "no stream waits for the copy of the data"
+        what = (
+            "one of your passes reads data before the data have arrived"
+            if waits
+            else "in your program, no stream waits for the copy of the data"
+        )
         then = "after the copy, record an event on the copies' stream, and let the computing stream wait for that event"
         return Wrong(what, why=str(race), next=then)
     if race.tensor.startswith("gradients") and "backward" in calls:
         then = "start a layer's sum only after its backward pass for the last micro-batch"
-        return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
+        return Wrong("your program sums gradients while a backward pass adds to them", why=str(race), next=then)
     sums = _sums(run.replay.programs[0], job)
     if race.tensor.startswith("gradients") and max(sums) > job.steps:
         why = f"layer {sums.index(max(sums))} is summed {max(sums)} times in {job.steps} steps; {race}"
         then = "sum each layer once per step: all_reduce(first, stop) sums the layers from `first` to `stop` - 1"
-        return Wrong("gradients are summed more than once in a step", why=why, next=then)
+        return Wrong("your program sums gradients more than once in a step", why=why, next=then)
     known = {
         "gradients": (
-            "an update does not wait for the sum of its gradients",
+            "one of your updates does not wait for the sum of its gradients",
             "call wait() on every sum of a step before its update",
         ),
-        "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
-        "losses": ("a loss is read while a kernel adds to it", "read the loss on the computing stream"),
+        "weights": (
+            "your program uses weights while another stream updates them",
+            "keep passes and updates on one stream",
+        ),
+        "losses": ("your program reads a loss while a kernel adds to it", "read the loss on the computing stream"),
     }
     told = known.get(
         race.tensor.split()[0],
         (
-            "two streams use the same memory in no fixed order",
+            "in your program, two streams use the same memory in no fixed order",
             "record an event on one stream, and let the other stream wait for that event",
         ),
     )
@@ -152,16 +169,16 @@ def _fault(run: TrainingRun, job: TrainingJob) -> Wrong:
     updates = _updates(program, job)
     loaded = {entry["name"].split()[1] for entry in program if str(entry.get("name")).startswith("data ")}
     if fault.kind == "version" and len(loaded) < job.steps:
-        what, then = "the data of a step are never loaded", "load the data of all steps, from 0 to steps - 1"
+        what, then = "your program never loads the data of a step", "load the data of all steps, from 0 to steps - 1"
     elif fault.kind == "version" and max(updates) < job.steps:
-        what, then = "there are steps without an update", "update every layer once in every step"
+        what, then = "your program has steps without an update", "update every layer once in every step"
     elif fault.kind == "version" and min(updates) < job.steps:
-        what, then = "some layers are left out of the updates", "call update() without bounds: it updates all layers"
+        what, then = "your updates leave out some layers", "call update() without bounds: it updates all layers"
     elif fault.kind == "missing" and max(updates) > job.steps:
-        what = "an update comes before all units of its step have been processed"
+        what = "one of your updates comes before all units of its step have been processed"
         then = "update only after the last micro-batch"
     elif fault.kind == "alone" and not any(entry["op"] == "all_reduce" for entry in program):
-        what = "gradients are never summed over the GPUs"
+        what = "your program never sums gradients over the GPUs"
     return Wrong(what, why=fault.text, next=then)
 
 
@@ -202,15 +219,15 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
             made[names[entry["tensor"]]] -= 1
     told = {
         "activations": (
-            "activations are kept after their backward pass",
+            "your program keeps activations after their backward pass",
             "free activations as soon as no backward pass needs them any more",
         ),
         "output gradients": (
-            "gradients of outputs are kept after their backward pass",
+            "your program keeps gradients of outputs after their backward pass",
             "free each gradient after its last use",
         ),
         "input": (
-            "data stay on the device after their step",
+            "your program keeps data on the device after their step",
             "free the data after the backward pass of layer 0",
         ),
     }
@@ -218,10 +235,12 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
         if made.get(name, 0) > job.steps:
             return Wrong(what, why=why, next=then)
     if any(entry["op"] == "tensor" and (entry["name"][:4], entry["dtype"]) == ("data", "fp32") for entry in program):
-        what = "data are converted to fp32 on the host, which takes four times the memory"
+        what = "your program converts data to fp32 on the host, which takes four times the memory"
         return Wrong(what, why=why, next="which dtype do the files have?")
     return Wrong(
-        "micro-batches are too large for the memory", why=why, next="use job.peak_bytes(count) to find out what fits"
+        "your micro-batches are too large for the memory",
+        why=why,
+        next="use job.peak_bytes(count) to find out what fits",
     )
 
 
@@ -238,77 +257,77 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
     for slow, what, then in (
         (
             any(one["dtype"] == "fp32" for one in loads),
-            "the run is slow: data are converted to fp32 on the host",
+            "your run is slow: it converts data to fp32 on the host",
             "which dtype do the files have?",
         ),
-        ("bias" in launched, "the run is slow: each forward pass runs as three kernels", "pass fused=True"),
-        ("relu back" in launched, "the run is slow: each backward pass runs as three kernels", "pass fused=True"),
+        ("bias" in launched, "your run is slow: each forward pass runs as three kernels", "pass fused=True"),
+        ("relu back" in launched, "your run is slow: each backward pass runs as three kernels", "pass fused=True"),
         (
             "momentum" in launched,
-            "the run is slow: each layer is updated by three separate kernels",
+            "your run is slow: three separate kernels update each layer",
             "call update(fused=True) once for all layers",
         ),
         (
             any(one["name"].endswith("pageable") for one in loads),
-            "the run is slow: it copies from pageable memory",
+            "your run is slow: it copies from pageable memory",
             "load with pinned=True",
         ),
-        (syncs["copy"] > 1, "the run is slow: the host waits for every copy", "copy with non_blocking=True"),
+        (syncs["copy"] > 1, "your run is slow: the host waits for every copy", "copy with non_blocking=True"),
         (
             syncs["loss"] > 1,
-            "the run is slow: the host reads a loss in every step",
+            "your run is slow: the host reads a loss in every step",
             "read the losses at the end: they are not needed earlier",
         ),
         (
             syncs["synchronize"] > 1,
-            "the run is slow: the host waits for the device in every step",
+            "your run is slow: the host waits for the device in every step",
             "remove the calls of synchronize(): nothing here needs them",
         ),
         (
             _is_on_one_stream(program),
-            "the run is slow: copies wait for kernels, and kernels wait for copies",
+            "your run is slow: copies wait for kernels, and kernels wait for copies",
             "use a separate stream for the copies",
         ),
         (
             _is_one_sum(program, job),
-            "the run is slow: a single sum of all gradients starts when no computation is left to hide it",
+            "your run is slow: a single sum of all gradients starts when no computation is left to hide it",
             "sum the gradients in several buckets",
         ),
         (
             _sums_wait(program),
-            "the run is slow: passes wait for the sum of gradients",
+            "your run is slow: passes wait for the sum of gradients",
             "pass async_op=True, and call wait() before the update",
         ),
         (
             _waits_at_once(program),
-            "the run is slow: your code waits for each sum as soon as it has started",
+            "your run is slow: your code waits for each sum as soon as it has started",
             "call wait() only right before the update",
         ),
         (
             launched.count("update") > 2 * job.steps,
-            "the run is slow: layers are updated one at a time",
+            "your run is slow: it updates layers one at a time",
             "call update(fused=True) once for all layers",
         ),
         (
             _is_cut_small(run, job, loads, wanted),
-            "the run is slow: the micro-batches are smaller than necessary",
+            "your run is slow: the micro-batches are smaller than necessary",
             "how many units fit into the memory?",
         ),
         (
             _loads_ahead(program) > len(loads) / 2,
-            "the run is slow: the host loads the next units before it issues the passes over the loaded units",
-            "issue the passes over the loaded units, then load the next ones: issuing is free, loading blocks the host",
+            "your run is slow: the host loads the next units before it issues the passes over the loaded units",
+            "issue the passes over the loaded units, then load the next: issuing is free, but loading blocks the host",
         ),
         (
             _units(loads[0]) > max(1, job.share / 3),
-            "the run is slow: the GPU is idle while the first, large micro-batch is loaded",
+            "your run is slow: the GPU is idle while the first, large micro-batch is loaded",
             "how large should the first micro-batch be, and how large the next one?",
         ),
     ):
         if slow:
             return Wrong(what, why=why, next=then)
     return Wrong(
-        "the run is slow",
+        "your run is slow",
         why=why,
         next="look at the timeline: which row has the longest gaps, and what ends each gap?",
     )

@@ -34,7 +34,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_does_not_wait"
-# told: an update does not wait for the sum of its gradients
+# told: one of your updates does not wait for the sum of its gradients
 def train_on_many(trainer):
     """Starts sums, and updates at once."""
     job = trainer.job
@@ -67,7 +67,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_drops_the_rest"
-# told: an update does not include all units of its step
+# told: one of your updates does not include all units of its step
 def train_on_many(trainer):
     """Steps over a unit between micro-batches."""
     job = trainer.job
@@ -137,7 +137,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_never_sums"
-# told: gradients are never summed over the GPUs
+# told: your program never sums gradients over the GPUs
 def train_on_many(trainer):
     """Every GPU for itself."""
     job = trainer.job
@@ -238,7 +238,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_sums_before_backward"
-# told: gradients are summed while a backward pass adds to them
+# told: your program sums gradients while a backward pass adds to them
 def train_on_many(trainer):
     """Starts a layer's sum before its backward pass."""
     job = trainer.job
@@ -273,7 +273,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_sums_each_batch"
-# told: gradients are summed over the GPUs more than once
+# told: your program sums gradients over the GPUs more than once
 def train_on_many(trainer):
     """Sums after the first micro-batch too."""
     range(1, trainer.share + 1)
@@ -343,7 +343,7 @@ def train_on_many(trainer):
 
 
 # %% mistake="scaled_updates_layer_by_layer"
-# told: each layer is updated by three separate kernels
+# told: three separate kernels update each layer
 def train_on_many(trainer):
     """Three kernels for each layer."""
     job = trainer.job

@@ -1,5 +1,5 @@
 # %% mistake="score_all_but_one"
-# told: no offer has this number of GPUs
+# told: no offer has your number of GPUs
 def choose_gpus(job, offers, budget):
     """One GPU is for something else."""
     return max(offer.ranks for offer in offers) - 1
@@ -54,21 +54,21 @@ def train_within(trainer):
 
 
 # %% mistake="score_most_gpus"
-# told: the budget does not pay for so many GPUs
+# told: the budget does not pay for your number of GPUs
 def choose_gpus(job, offers, budget):
     """As many as there are."""
     return max(offer.ranks for offer in offers)
 
 
 # %% mistake="score_naive"
-# told: the run is too slow for its budget
+# told: your run is too slow for its budget
 def train_within(trainer):
     """What works, and nothing more."""
     naive(trainer)
 
 
 # %% mistake="score_no_margin"
-# told: the budget would pay for so many GPUs only at the speed of light
+# told: the budget would pay for your number of GPUs only at the speed of light
 # %% replace
 run_s = light(job.on(offer.ranks)).seconds / 0.85
 # %% by
@@ -76,7 +76,7 @@ run_s = light(job.on(offer.ranks)).seconds
 
 
 # %% mistake="score_one_gpu_sums_nothing"
-# told: gradients are never summed over the GPUs
+# told: your program never sums gradients over the GPUs
 def train_within(trainer):
     """The program for one GPU on several."""
     job = trainer.job
@@ -121,7 +121,7 @@ def choose_gpus(job, offers, budget):
 
 
 # %% mistake="score_price_of_one"
-# told: the budget does not pay for so many GPUs
+# told: the budget does not pay for your number of GPUs
 # like: score_most_gpus
 def choose_gpus(job, offers, budget):
     """Pays for one of the GPUs."""
@@ -134,7 +134,7 @@ def choose_gpus(job, offers, budget):
 
 
 # %% mistake="score_skips_a_layer"
-# told: a layer is updated without any gradient
+# told: your program updates a layer without any gradient
 def train_within(trainer):
     """Layer 0 has no backward pass: it is the longest way."""
     job = trainer.job
@@ -170,7 +170,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_skips_the_last_step"
-# told: the loss of a step is never read
+# told: your program never reads the loss of a step
 def train_within(trainer):
     """Saves the last step."""
     job = trainer.job
@@ -206,7 +206,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_skips_the_last_update"
-# told: a layer is not updated in every step
+# told: your program does not update every layer in every step
 def train_within(trainer):
     """Nobody reads a loss after the last update."""
     job = trainer.job
@@ -242,7 +242,7 @@ def train_within(trainer):
 
 
 # %% mistake="score_skips_units"
-# told: an update does not include all units of its step
+# told: one of your updates does not include all units of its step
 def train_within(trainer):
     """A tenth of the data is enough."""
     job = trainer.job

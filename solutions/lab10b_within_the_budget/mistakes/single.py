@@ -1,5 +1,5 @@
 # %% mistake="single_activations_stay"
-# told: activations are kept after their backward pass
+# told: your program keeps activations after their backward pass
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -16,7 +16,7 @@ trainer.free(x)
 
 
 # %% mistake="single_batch_twice"
-# told: units are used twice in a step
+# told: your program uses units twice in a step
 # %% replace
 data = trainer.load(step, first, count, dtype="uint8", pinned=True)
 # %% by
@@ -36,7 +36,7 @@ trainer.free(x)
 
 
 # %% mistake="single_data_stay"
-# told: data stay on the device after their step
+# told: your program keeps data on the device after their step
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -51,7 +51,7 @@ for i in reversed(range(trainer.layers)):
 
 
 # %% mistake="single_drops_the_rest"
-# told: an update does not include all units of its step
+# told: one of your updates does not include all units of its step
 def train_on_one(trainer):
     """Leaves out the last micro-batch."""
     job = trainer.job
@@ -81,7 +81,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_event_too_early"
-# told: a pass reads data before they have arrived
+# told: one of your passes reads data before the data have arrived
 # %% replace
 x = trainer.to_device(data, non_blocking=True)
 # %% by
@@ -105,7 +105,7 @@ trainer.free(x)
 
 
 # %% mistake="single_fp32_on_the_host"
-# told: data are converted to fp32 on the host
+# told: it converts data to fp32 on the host
 # %% replace
 data = trainer.load(step, first, count, dtype="uint8", pinned=True)
 # %% by
@@ -125,7 +125,7 @@ trainer.free(x)
 
 
 # %% mistake="single_gradients_stay"
-# told: gradients of outputs are kept after their backward pass
+# told: your program keeps gradients of outputs after their backward pass
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -141,7 +141,7 @@ trainer.free(x)
 
 
 # %% mistake="single_layer_not_updated"
-# told: some layers are left out of the updates
+# told: your updates leave out some layers
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -203,7 +203,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_loss_of_step_0"
-# told: a loss is added to the loss of a different step
+# told: your program adds a loss to the loss of a different step
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -219,7 +219,7 @@ trainer.free(x)
 
 
 # %% mistake="single_never_reads"
-# told: the loss of a step is never read
+# told: your program never reads the loss of a step
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -327,7 +327,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_optimizer_kernels"
-# told: each layer is updated by three separate kernels
+# told: three separate kernels update each layer
 # %% replace
 passes(trainer, step, x)
 # %% by
@@ -368,7 +368,7 @@ trainer.free(x)
 
 
 # %% mistake="single_reads_too_early"
-# told: a loss is read before all units have been added to it
+# told: your program reads a loss before all units have been added to it
 def train_on_one(trainer):
     """Reads the loss of the first micro-batch for that of the step."""
     job = trainer.job
@@ -475,7 +475,7 @@ trainer.free(x)
 
 
 # %% mistake="single_updates_each_batch"
-# told: an update comes before all units of its step have been processed
+# told: one of your updates comes before all units of its step have been processed
 def train_on_one(trainer):
     """An update after every micro-batch."""
     job = trainer.job
@@ -505,7 +505,7 @@ def train_on_one(trainer):
 
 
 # %% mistake="single_updates_in_the_end"
-# told: there are steps without an update
+# told: your program has steps without an update
 def train_on_one(trainer):
     """One update at the end."""
     job = trainer.job

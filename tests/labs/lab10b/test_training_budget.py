@@ -220,5 +220,5 @@ def test_why_a_run_is_slow_is_told_of_secret_cases_too(solution):
     programs = (solution["naive"], lambda trainer: solution["mended"](trainer, dtype="uint8", fused=True))
     causes = [slow_cause(run_training(job, one), job, 0.9).what for one in programs]
 
-    assert ["the run is slow: data are converted to fp32 on the host"] == causes[:1]
+    assert ["your run is slow: it converts data to fp32 on the host"] == causes[:1]
     assert causes == [known.told(one) for one in causes]
