@@ -57,7 +57,7 @@ class _Attention(KernelExercise):
                 "loop over tiles of BN keys, and keep only the running maximum, sum and output from one tile "
                 "to the next"
             )
-            raise Wrong("A program keeps more than a few tiles at once.", why=why, next=then)
+            raise Wrong("A program of your kernel keeps more than a few tiles at once.", why=why, next=then)
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Rows of zeros where all scores are far below 0."""
@@ -145,7 +145,9 @@ class Causal(_Attention):
         """Tiles above the diagonal, or passes."""
         if name == "q" or share <= 1:
             return None
-        why = f"only {1 / share:.0%} of the elements that it reads are in tiles that any query of the program sees"
+        why = (
+            f"only {1 / share:.0%} of the elements that your kernel reads are in tiles that a query of the program sees"
+        )
         then = "end the loop over the keys at the last key that the last query of the program sees"
         return Wrong(f"Your kernel reads tiles of `{name}` that no query of the program sees.", why=why, next=then)
 

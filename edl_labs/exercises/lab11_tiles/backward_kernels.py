@@ -78,7 +78,7 @@ class AttentionBackward(KernelExercise):
             then = (
                 "loop over tiles of BN keys; from one iteration to the next, keep only tiles that belong to the queries"
             )
-            raise Wrong("A program keeps more than a few tiles at once.", why=why, next=then)
+            raise Wrong("A program of your kernel keeps more than a few tiles at once.", why=why, next=then)
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
         """Passes over the keys, or over what belongs to the queries."""

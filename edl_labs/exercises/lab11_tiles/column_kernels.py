@@ -44,7 +44,11 @@ class ColumnSums(KernelExercise):
         programs = max(one.programs for one in run.launches)
         if programs < tiles:
             why = f"x has {tiles:,} tiles, but the largest grid has only {counted(programs, 'program')}"
-            raise Wrong("A program sums more than one tile.", why=why, next="launch one program for each tile of x")
+            raise Wrong(
+                "A program of your kernel sums more than one tile.",
+                why=why,
+                next="launch one program for each tile of x",
+            )
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Sums of some rows alone show which tiles reach the output."""
@@ -61,7 +65,7 @@ class ColumnSums(KernelExercise):
             if last and np.all(np.abs(out - rows.sum(axis=0)) <= bound):
                 why = f"each of your values is the sum over only the {name} tile of rows"
                 then = "add the sums of all tiles: use tl.atomic_add, or a second kernel that adds partial sums"
-                return Wrong("The output contains the sums of only one tile of rows.", why=why, next=then)
+                return Wrong("Your output contains the sums of only one tile of rows.", why=why, next=then)
         return super().explain_values(case, run, out, right, bound)
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:

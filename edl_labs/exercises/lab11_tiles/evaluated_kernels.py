@@ -61,11 +61,11 @@ class KernelRun:
                 f"it returned `{name}`, which is one of its inputs",
                 "allocate the output, and return it",
             )
-            raise Wrong("The host function does not return a new tensor.", why=why, next=then)
+            raise Wrong("Your host function does not return a new tensor.", why=why, next=then)
         if (made.elements, made.dtype) != (elements, form.dtype):
             why = f"got {made.elements:,} {made.dtype} elements, expected {elements:,} {form.dtype} elements"
             then = "allocate one element for each result, in the requested dtype"
-            raise Wrong("The output has the wrong size or type.", why=why, next=then)
+            raise Wrong("Your output has the wrong size or type.", why=why, next=then)
         self._require_written(name, elements)
         return self.tensors[name].reshape(form.shape)
 
@@ -82,13 +82,13 @@ class KernelRun:
         if places and places[0] == written and not rest and each & (each - 1) == 0 and missing < each:
             then = "round the number of programs up: cdiv(n, BLOCK)"
             why = f"{why}, each of which writes {each:,} elements"
-            raise Wrong("The end of the output is never written: the grid is rounded down.", why=why, next=then)
+            raise Wrong("Your kernel never writes the end of the output: the grid is rounded down.", why=why, next=then)
         why = f"{why}; the first of them is element {places[0]:,}" if places else why
         then = (
-            "which programs should write these elements? Check that the grid has these programs, and the masks of "
-            "their stores include the elements"
+            "which programs should write these elements? Check that the grid has these programs, and that the "
+            "masks of their stores include these elements"
         )
-        raise Wrong("Some elements of the output are never written.", why=why, next=then)
+        raise Wrong("Your kernel never writes some elements of the output.", why=why, next=then)
 
     def _untouched(self, name: str) -> list[int]:
         """Where a tensor still has what memory holds that nobody wrote; also where a kernel wrote just that."""
@@ -170,9 +170,9 @@ def require_no_races(run: KernelRun) -> None:
         for race in one.races:
             count = counted(race.elements, "element")
             place = f"{count} of {race.tensor}, starting with element {race.first_element:,}"
-            why = f"in {one.kernel}, the accesses meet at {place}"
+            why = f"in `{one.kernel}`, this happens at {place}"
             then = "assign each element of the output to one program, and store it once"
-            raise Wrong("Several programs or lanes access the same element.", why=why, next=then)
+            raise Wrong("In your kernel, several programs or lanes access the same element.", why=why, next=then)
 
 
 def _is_jit(decorator: ast.expr) -> bool:
@@ -289,10 +289,10 @@ def _refused(error: EdlError, program: LaunchProgram, kernels: str, *, is_other:
         if open_ones := _accesses_without_mask(kernels):
             why = f"{why}; `{open_ones[0][:_MOST_CALL_LETTERS]}` has no mask"
             then = "mask the lanes past the end, in each load and in each store"
-        return Wrong(f"The kernel {verb} past the end of {tensor}.", why=why, next=then)
+        return Wrong(f"Your kernel {verb} past the end of {tensor}.", why=why, next=then)
     if kind == "undefined":
         then = "pass `other` to the load, or give the store the same mask"
         why = f"lanes that the mask of a load excludes have no value{other}"
-        return Wrong(f"The kernel stores an undefined value in {tensor}.", why=why, next=then)
+        return Wrong(f"Your kernel stores an undefined value in {tensor}.", why=why, next=then)
     why = error.why or "the launch stopped here, so there is no output to compare"
     return Wrong(f"The kernel cannot run: {error.what}", why=f"{why}{other}", next=error.next)

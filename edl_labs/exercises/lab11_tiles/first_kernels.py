@@ -46,7 +46,7 @@ class ScaleShiftRelu(KernelExercise):
                 f"{MOST_PER_PROGRAM:,}"
             )
             then = "keep BLOCK fixed, and let the grid grow with the length"
-            raise Wrong("The grid has too few programs to fill a GPU.", why=why, next=then)
+            raise Wrong("Your grid has too few programs to fill a GPU.", why=why, next=then)
         if len(run.launches) > 1:
             why = f"got {len(run.launches)} launches for one vector, expected 1"
             raise Wrong(

@@ -51,7 +51,7 @@ class HostProgram:
         """Note a launch; `grid` is a number, a tuple, or a function of the named arguments."""
         if len(self.launches) >= _MOST_LAUNCHES:
             raise HostError(
-                f"The host launches more than {_MOST_LAUNCHES} kernels.",
+                f"Your host function launches more than {_MOST_LAUNCHES} kernels.",
                 why="each launch takes microseconds on a GPU",
                 next="let the grid of one launch cover the work",
             )
@@ -132,7 +132,7 @@ def _meta_only(program: HostProgram) -> Any:
 def _computes(name: str) -> HostError:
     name = "item" if name == "_local_scalar_dense" else name
     return HostError(
-        f"The host function calls torch's `{name}` on a tensor.",
-        why="in the check, its tensors have a shape but no values, so the host may only allocate and launch",
+        f"Your host function calls torch's `{name}` on a tensor.",
+        why="in the check, tensors have a shape but no values, so the host may only allocate and launch",
         next="allocate with torch.empty, torch.empty_like or torch.zeros, and compute in the kernel",
     )

@@ -10,8 +10,8 @@ PLACES = 16  # of the output that are compared: two mistakes that agree in all o
 _CLOSE = 2e-3  # of the largest value: fp16 outputs round to half of that, and mistakes differ by more
 
 _PART = (
-    "The output contains only the last part of K.",
-    "the accumulator starts again in each iteration of the loop",
+    "Your output contains only the last part of K.",
+    "your accumulator starts again in each iteration of the loop",
     "create the accumulator before the loop, and add to it: acc = tl.dot(a, b, acc, …)",
 )
 _WHOLE = (
@@ -33,8 +33,8 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
         "compute the address of row k and column n as b_ptr + k * N + n",
     ),
     "no_bias": (
-        "The bias is missing.",
-        "the output is the epilogue of A·B, without the bias",
+        "Your kernel leaves out the bias.",
+        "your output is the epilogue of A·B, without the bias",
         "add the bias of the tile's columns before the epilogue",
     ),
     "bias_after": (
@@ -110,9 +110,9 @@ SENTENCES: dict[str, tuple[str, str, str]] = {
         "a score is q·k, so its gradient with respect to q is k",
         "multiply the gradient of the scores by k",
     ),
-    "relu": ("The epilogue is relu.", "expected gelu", "compute x · (1 + erf(x / sqrt(2))) / 2"),
+    "relu": ("Your epilogue is relu.", "expected gelu", "compute x · (1 + erf(x / sqrt(2))) / 2"),
     "sigmoid": (
-        "The epilogue is x·sigmoid(1.702·x).",
+        "Your epilogue is x·sigmoid(1.702·x).",
         "this is only an approximation of gelu",
         "compute the exact gelu with tl.erf",
     ),

@@ -26,7 +26,9 @@ class WhichSdpa(Exercise):
         if got != want:
             what, why = _SENTENCES[case["feature"]]
             raise Wrong(
-                what, why=f"expected {want}; {why}", next="for this call, check each of the six conditions in the text"
+                what,
+                why=f'expected "{want}"; {why}',
+                next="for this call, check each of the six conditions in the text",
             )
 
     def combine(self, fractions: list[float]) -> float:
@@ -39,49 +41,49 @@ class WhichSdpa(Exercise):
 
 
 _SENTENCES = {
-    "plain": ("Your function returned math for a plain call.", "nothing in this call excludes the fused kernel"),
+    "plain": ('Your function returned "math" for a plain call.', "nothing in this call excludes the fused kernel"),
     "mask": (
-        "Your function returned math for a call with a mask.",
+        'Your function returned "math" for a call with a mask.',
         "the CPU's flash kernel accepts masks, unlike CUDA's",
     ),
     "causal": (
-        "Your function returned math for a call with is_causal.",
+        'Your function returned "math" for a call with is_causal.',
         "the fused kernel itself skips the later keys",
     ),
     "gradient": (
-        "Your function returned math for inputs that need gradients.",
+        'Your function returned "math" for inputs that need gradients.',
         "the fused kernel has a backward pass",
     ),
     "wide head": (
-        "Your function returned math for a wide head.",
+        'Your function returned "math" for a wide head.',
         "only CUDA's kernel is limited to a width of 256",
     ),
     "double": (
-        "Your function returned math for float64.",
+        'Your function returned "math" for float64.',
         "only CUDA's kernel is limited to fp16 and bf16",
     ),
     "dropout": (
-        "Your function returned flash for a call with dropout.",
+        'Your function returned "flash" for a call with dropout.',
         "the CPU's fused kernel does not draw random numbers",
     ),
     "two widths": (
-        "Your function returned flash for heads of two widths.",
+        'Your function returned "flash" for heads of two widths.',
         "the last size of value differs from that of query and key",
     ),
     "3-d mask": (
-        "Your function returned flash for a mask of three dimensions.",
+        'Your function returned "flash" for a mask of three dimensions.',
         "the fused kernel accepts only masks with 2 or 4 dimensions",
     ),
     "mask gradient": (
-        "Your function returned flash for a mask that needs a gradient.",
+        'Your function returned "flash" for a mask that needs a gradient.',
         "the fused kernel does not compute a gradient for the mask",
     ),
     "strided": (
-        "Your function returned flash for strided rows.",
+        'Your function returned "flash" for strided rows.',
         "the elements of a head must be contiguous",
     ),
     "broadcast": (
-        "Your function returned flash for batches that are broadcast.",
+        'Your function returned "flash" for batches that are broadcast.',
         "the batch size of the query differs from that of key and value",
     ),
 }

@@ -43,9 +43,9 @@ class _RowSoftmax(KernelExercise):
                 f"{seen}; rows start {case['row_stride']} elements apart, but each has only {case['columns']} elements"
             )
             then = "advance by x.stride(0) from row to row, and mask with the number of columns"
-            return Wrong("The kernel reads the padding between rows.", why=why, next=then)
+            return Wrong("Your kernel reads the padding between rows.", why=why, next=then)
         then = "subtract the row's maximum before exp: exp(89) is infinite in fp32"
-        return Wrong("The output has NaN, but the kernel did not read any padding.", why=seen, next=then)
+        return Wrong("Your output has NaN, but your kernel did not read any padding.", why=seen, next=then)
 
     def explain_values(self, case: Any, run: KernelRun, out: Any, right: Any, bound: Any) -> Wrong:
         """Rows that do not sum to 1 say more than their first element."""
@@ -56,7 +56,7 @@ class _RowSoftmax(KernelExercise):
         if least >= 0 and sums[least] < _LOW_SUM:
             why = f"row {least} has {case['columns']} columns and a maximum of {self._top(case, least):.3g}"
             return Wrong(
-                f"A row of the output sums to {sums[least]:.4g}, not to 1.", why=why, next=self._next_of_sums(case)
+                f"A row of your output sums to {sums[least]:.4g}, not to 1.", why=why, next=self._next_of_sums(case)
             )
         return super().explain_values(case, run, out, right, bound)
 
@@ -92,7 +92,7 @@ class RowSoftmax(_RowSoftmax):
         if programs != case["rows"]:
             why = f"got {counted(programs, 'program')} for {case['rows']} rows"
             raise Wrong(
-                "The grid does not have one program per row.",
+                "Your grid does not have one program per row.",
                 why=why,
                 next="launch the kernel with the grid (x.shape[0],)",
             )
@@ -115,7 +115,9 @@ class LongRows(_RowSoftmax):
             limit = f"with BLOCK = {case['BLOCK']}, the limit is {_BLOCKS_LIVE * 4 * case['BLOCK']:,} bytes"
             why = f"{run.live_bytes:,} bytes of block values are alive at once; {limit}"
             raise Wrong(
-                "A program keeps more than a few blocks at once.", why=why, next="loop over blocks of BLOCK elements"
+                "A program of your kernel keeps more than a few blocks at once.",
+                why=why,
+                next="loop over blocks of BLOCK elements",
             )
 
     def explain_bytes(self, case: Any, name: str, share: float) -> Wrong | None:
@@ -123,7 +125,7 @@ class LongRows(_RowSoftmax):
         if share == _THREE_PASSES:
             then = "update maximum and sum in one pass: multiply the sum by exp(old maximum - new maximum)"
             why = "expected two reads: the maximum and the sum do not need separate passes"
-            return Wrong("Your kernel reads x three times.", why=why, next=then)
+            return Wrong("Your kernel reads `x` three times.", why=why, next=then)
         return None
 
 

@@ -144,17 +144,17 @@ class KernelExercise(Exercise):
         if is_near and float(np.nanmax(excess)) < _CLOSE and not np.isnan(out).any():
             why = f"{seen}; the largest error is {float(excess.max()):.3g} times the allowed error"
             then = "keep sums and intermediate values in tl.float32, and round only once, in the store"
-            return Wrong("The values are close, but less accurate than sums in fp32.", why=why, next=then)
+            return Wrong("Your values are close, but less accurate than sums in fp32.", why=why, next=then)
         if (out < 0).any() and not (right < 0).any():
             first = tuple(int(at) for at in np.argwhere(out < 0)[0])
             seen = f"output{list(first)} is {out[first]:.6g}, expected {right[first]:.6g}"
-            return Wrong("The output has negative values.", why=seen, next="apply relu before the store")
+            return Wrong("Your output has negative values.", why=seen, next="apply relu before the store")
         then = f'run the kernel on case("{self.exercise_name}"), and compute this element by hand'
-        return Wrong("The output has wrong values.", why=seen, next=then)
+        return Wrong("Your output has wrong values.", why=seen, next=then)
 
     def explain_nan(self, case: Any, run: KernelRun, seen: str) -> Wrong:
         """What is known of an output with NaN."""
-        return Wrong("The output has NaN.", why=seen, next="look for inf − inf, 0 / 0 and inf / inf in the kernel")
+        return Wrong("Your output has NaN.", why=seen, next="look for inf − inf, 0 / 0 and inf / inf in the kernel")
 
     @property
     def exercise_name(self) -> str:
@@ -165,7 +165,7 @@ class KernelExercise(Exercise):
         extra = run.moved_elements_of_buffers - self.most_moved(case)
         if len(run.launches) > 1 and extra > 0:
             why = f"{len(run.launches)} launches move {extra:,} elements of intermediate results through memory"
-            then = "do all steps in one kernel, in registers"
+            then = "compute all steps in one kernel, in registers"
             raise Wrong("Your additional launches move additional bytes.", why=why, next=then)
         wanted = self.reads(case)
         for name in self.forms(case):
@@ -174,12 +174,14 @@ class KernelExercise(Exercise):
             if run.written_elements(name):
                 why = f"your kernel overwrites {run.written_elements(name):,} elements of `{name}`"
                 raise Wrong(
-                    "The kernel writes to its input.", why=why, next="store the results in the allocated output"
+                    "Your kernel writes to its input.", why=why, next="store the results in the allocated output"
                 )
         if extra > 0:
             moved = f"{run.moved_elements_of_buffers:,} elements of the allocated tensors"
             why = f"your kernels read and write {moved}, {extra:,} more than necessary"
-            raise Wrong("The output is read or written more than once.", why=why, next="store each element only once")
+            raise Wrong(
+                "Your kernels read or write the output more than once.", why=why, next="store each element only once"
+            )
 
     def _bytes_symptom(self, case: Any, run: KernelRun, name: str, wanted: int) -> Wrong:
         read = run.read_elements(name)

@@ -39,12 +39,16 @@ class TileOrder(Exercise):
                 last = f"the last row is {rows - 1}, and the last column is {columns - 1}"
                 why = f"program {pid} gets row {row} and column {column}, but {last}"
                 then = "check the last group: it can have fewer than `group` rows"
-                raise Wrong("A program computes a tile that does not exist.", why=why, next=then)
+                raise Wrong("In your order, a program computes a tile that does not exist.", why=why, next=then)
         twice = [pid for pid, tile in enumerate(tiles) if tiles.index(tile) != pid]
         if twice:
             pid = twice[0]
             why = f"programs {tiles.index(tiles[pid])} and {pid} both compute tile {tiles[pid]}"
-            raise Wrong("Two programs compute the same tile.", why=why, next="assign a different tile to each pid")
+            raise Wrong(
+                "In your order, two programs compute the same tile.",
+                why=why,
+                next="assign a different tile to each pid",
+            )
 
     def _other_order(self, case: Any, pid: int, tiles: list[tuple[int, int]], want: Any) -> Wrong:
         right = [tuple(one) for one in want]
@@ -56,9 +60,9 @@ class TileOrder(Exercise):
         first = pid // (case["group"] * case["columns"]) * case["group"]
         if not first <= tiles[pid][0] < first + case["group"]:
             then = "in a group of rows, compute the tiles of all columns before the next group begins"
-            return Wrong("A program computes a tile outside its group of rows.", why=why, next=then)
+            return Wrong("In your order, a program computes a tile outside its group of rows.", why=why, next=then)
         then = "within a group, go down the rows of one column, then continue with the next column"
-        return Wrong("Within a group, the programs are in the wrong order.", why=why, next=then)
+        return Wrong("Within a group, your order of the programs is wrong.", why=why, next=then)
 
     def format_case(self, case: Any) -> str:
         """The grid of tiles and the group."""

@@ -1,5 +1,5 @@
 # %% mistake="columns_every_element"
-# told: read or written more than once
+# told: Your kernels read or write the output more than once.
 # %% replace
 tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
 # %% by
@@ -7,7 +7,7 @@ tl.atomic_add(y_ptr + columns[None, :] + 0 * rows[:, None], x, mask=x_mask)
 
 
 # %% mistake="columns_first_tile"
-# told: The output contains the sums of only one tile of rows
+# told: Your output contains the sums of only one tile of rows.
 # %% replace
 tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
 # %% by
@@ -45,7 +45,7 @@ x = tl.load(x_at).to(tl.float32)
 
 
 # %% mistake="columns_one_program"
-# told: A program sums more than one tile
+# told: A program of your kernel sums more than one tile.
 @jit
 def column_sums_kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
     """The sums of BN columns."""
@@ -69,7 +69,7 @@ def column_sums(x, BM, BN):
 
 
 # %% mistake="columns_race"
-# told: Several programs or lanes access the same element
+# told: In your kernel, several programs or lanes access the same element.
 # %% replace
 tl.atomic_add(y_ptr + columns, tl.sum(x, axis=0), mask=columns < N)
 # %% by

@@ -7,7 +7,7 @@ c = 0.5 * x * (1.0 + tl.erf(x))
 
 
 # %% mistake="gelu_relu"
-# told: The epilogue is relu
+# told: Your epilogue is relu.
 # %% replace
 c = 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="long_no_rescale"
-# told: A row of the output sums to
+# told: A row of your output sums to
 # %% replace
 total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
 # %% by
@@ -15,7 +15,7 @@ long_rows_kernel[(rows,)](x, y, columns, *strides, BLOCK=next_power_of_2(columns
 
 
 # %% mistake="long_three_passes"
-# told: Your kernel reads x three times
+# told: Your kernel reads `x` three times.
 @jit
 def long_rows_kernel(x_ptr, y_ptr, columns, x_stride, y_stride, BLOCK: tl.constexpr):
     """The softmax of one row, block by block."""

@@ -15,7 +15,7 @@ y = e / tl.sum(e.to(tl.float16), axis=0)
 
 
 # %% mistake="rows_no_max"
-# told: the kernel did not read any padding
+# told: Your output has NaN, but your kernel did not read any padding.
 # %% replace
 e = tl.exp(x - tl.max(x, axis=0))
 # %% by
@@ -49,7 +49,7 @@ def row_softmax(x):
 
 
 # %% mistake="rows_other_zero"
-# told: A row of the output sums to
+# told: A row of your output sums to
 # %% replace
 x = tl.load(x_ptr + row * x_stride + at, mask=inside, other=-float("inf"))
 # %% by

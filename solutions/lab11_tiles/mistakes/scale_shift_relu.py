@@ -1,5 +1,5 @@
 # %% mistake="first_fixed_grid"
-# told: elements of the output are never written
+# told: Your kernel never writes some elements of the output.
 # %% replace
 grid = (cdiv(n, 1024),)
 # %% by
@@ -49,7 +49,7 @@ def scale_shift_relu_kernel(x_ptr, y_ptr, n, a, b, BLOCK: tl.constexpr):
 
 
 # %% mistake="first_no_relu"
-# told: The output has negative values
+# told: Your output has negative values.
 # %% replace
 tl.store(y_ptr + offsets, tl.maximum(a * x + b, 0.0), mask=inside)
 # %% by

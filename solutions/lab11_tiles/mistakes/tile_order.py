@@ -1,5 +1,5 @@
 # %% mistake="order_columns"
-# told: A program computes a tile outside its group of rows
+# told: In your order, a program computes a tile outside its group of rows.
 def tile_order(pid, rows, columns, group):
     """(row, column) of the tile of program `pid`, in groups of `group` rows."""
     return pid % rows, pid // rows
@@ -14,7 +14,7 @@ return inside // size, first + inside % size
 
 
 # %% mistake="order_groups_of_columns"
-# told: Within a group, the programs are in the wrong order
+# told: Within a group, your order of the programs is wrong.
 # like: order_rows
 def tile_order(pid, rows, columns, group):
     """(row, column) of the tile of program `pid`, in groups of `group` rows."""
@@ -25,7 +25,7 @@ def tile_order(pid, rows, columns, group):
 
 
 # %% mistake="order_modulo_rows"
-# told: Two programs compute the same tile
+# told: In your order, two programs compute the same tile.
 # %% replace
 size = min(rows - first, group)
 # %% by
@@ -36,7 +36,7 @@ return (first + inside % group) % rows, inside // group
 
 
 # %% mistake="order_no_last_group"
-# told: A program computes a tile that does not exist
+# told: In your order, a program computes a tile that does not exist.
 # %% replace
 size = min(rows - first, group)
 # %% by
@@ -47,7 +47,7 @@ return first + inside % group, inside // group
 
 
 # %% mistake="order_rows"
-# told: Within a group, the programs are in the wrong order
+# told: Within a group, your order of the programs is wrong.
 def tile_order(pid, rows, columns, group):
     """(row, column) of the tile of program `pid`, in groups of `group` rows."""
     return pid // columns, pid % columns

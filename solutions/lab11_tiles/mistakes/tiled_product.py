@@ -33,7 +33,7 @@ acc = tl.dot(a, b, input_precision="ieee")
 
 
 # %% mistake="product_no_bias"
-# told: bias is missing
+# told: Your kernel leaves out the bias.
 # %% replace
 bias = tl.load(bias_ptr + columns, mask=columns < N, other=0.0)
 c = tl.maximum(acc + bias[None, :], 0.0)
@@ -42,7 +42,7 @@ c = tl.maximum(acc, 0.0)
 
 
 # %% mistake="product_no_relu"
-# told: The output has negative values
+# told: Your output has negative values.
 # %% replace
 c = tl.maximum(acc + bias[None, :], 0.0)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="sdpa_no_mask_as_on_cuda"
-# told: Your function returned math for a call with a mask
+# told: Your function returned "math" for a call with a mask.
 # %% replace
 mask_fits = call["mask"] is None or len(call["mask"]) in (2, 4)
 # %% by
@@ -7,7 +7,7 @@ mask_fits = call["mask"] is None
 
 
 # %% mistake="sdpa_no_gradient"
-# told: Your function returned math for inputs that need gradients
+# told: Your function returned "math" for inputs that need gradients.
 # %% replace
 dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
 # %% by
@@ -19,7 +19,7 @@ dense = (
 
 
 # %% mistake="sdpa_widths_up_to_256"
-# told: Your function returned math for a wide head
+# told: Your function returned "math" for a wide head.
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -32,7 +32,7 @@ fits = (
 
 
 # %% mistake="sdpa_no_double"
-# told: Your function returned math for float64
+# told: Your function returned "math" for float64.
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -45,7 +45,7 @@ fits = (
 
 
 # %% mistake="sdpa_causal_excludes"
-# told: Your function returned math for a call with is_causal
+# told: Your function returned "math" for a call with is_causal.
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -58,7 +58,7 @@ fits = (
 
 
 # %% mistake="sdpa_dropout_allowed"
-# told: Your function returned flash for a call with dropout
+# told: Your function returned "flash" for a call with dropout.
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -66,7 +66,7 @@ fits = len(widths) == 1 and len(batches) == 1
 
 
 # %% mistake="sdpa_other_widths"
-# told: Your function returned flash for heads of two widths
+# told: Your function returned "flash" for heads of two widths.
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -74,7 +74,7 @@ fits = call["dropout_p"] == 0 and len(batches) == 1
 
 
 # %% mistake="sdpa_broadcast"
-# told: Your function returned flash for batches that are broadcast
+# told: Your function returned "flash" for batches that are broadcast.
 # %% replace
 fits = call["dropout_p"] == 0 and len(widths) == 1 and len(batches) == 1
 # %% by
@@ -82,7 +82,7 @@ fits = call["dropout_p"] == 0 and len(widths) == 1
 
 
 # %% mistake="sdpa_masks_of_3_dimensions"
-# told: Your function returned flash for a mask of three dimensions
+# told: Your function returned "flash" for a mask of three dimensions.
 # %% replace
 mask_fits = call["mask"] is None or len(call["mask"]) in (2, 4)
 # %% by
@@ -90,7 +90,7 @@ mask_fits = call["mask"] is None or len(call["mask"]) <= 4
 
 
 # %% mistake="sdpa_learned_mask"
-# told: Your function returned flash for a mask that needs a gradient
+# told: Your function returned "flash" for a mask that needs a gradient.
 # %% replace
 dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
 # %% by
@@ -98,7 +98,7 @@ dense = call["last_stride"] == 1
 
 
 # %% mistake="sdpa_strides_forgotten"
-# told: Your function returned flash for strided rows
+# told: Your function returned "flash" for strided rows.
 # %% replace
 dense = call["last_stride"] == 1 and not call["mask_requires_grad"]
 # %% by
