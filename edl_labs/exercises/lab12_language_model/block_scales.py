@@ -131,9 +131,15 @@ def _other(case: Any, called: str, name: str, pairs: Any, at: int | None) -> Wro
         block = case["x"][at // -(-len(case["x"][0]) // 32)][at % -(-len(case["x"][0]) // 32) * 32 :][:32]
         amax = max(map(abs, block))
         if amax == 0:
-            what, then = "The exponent of a block of zeros is wrong.", "return -127 for such a block: log2 of 0 is -inf"
+            what, then = (
+                "Your exponent of a block of zeros is wrong.",
+                "return -127 for such a block: log2 of 0 is -inf",
+            )
         elif right == -127:
-            what, then = "An exponent is too small.", "clamp it to at least -127, the smallest that a byte can store"
+            what, then = (
+                "One of your exponents is too small.",
+                "clamp it to at least -127, the smallest exponent that a byte can store",
+            )
         why = f"for a block with amax {amax:.6g}, got the exponent {mine:g}, expected {right:g}"
         return Wrong(what, why=why, next=then)
     return Wrong(what, why=f"number {at}, counted row by row from 0, is {mine:.6g}, expected {right:.6g}", next=then)
@@ -152,12 +158,12 @@ _SAID: dict[str, Sentence] = {
     ),
     "rounded_up": (
         "Your function rounds log2(amax) up.",
-        "the scale is too large by a factor of two",
+        "this makes your scale too large by a factor of two",
         "round down, with torch.floor or with the exponent bits",
     ),
     "nearest": (
         "Your function rounds log2(amax) to nearest.",
-        "some scales are too large by a factor of two",
+        "this makes some of your scales too large by a factor of two",
         "round down",
     ),
     "of_row": (
@@ -171,7 +177,7 @@ _SAID: dict[str, Sentence] = {
         "take abs() before the maximum",
     ),
     "other_rule": (
-        "Your function exchanges the two rules of mx_exponents.",
+        "Your function exchanges the two rules of `mx_exponents`.",
         "if `saturating` is true, the standard's rule applies; otherwise no value may saturate at 448",
         "compute both exponents of a block whose amax is between 448 and 512 times a power of two",
     ),
@@ -191,7 +197,7 @@ _SAID: dict[str, Sentence] = {
         "raise the exponent by one only for a larger amax",
     ),
     "mx_stored": (
-        "mx_values returns the stored elements.",
+        "`mx_values` returns the stored elements.",
         "your function does not multiply the elements by their scale",
         "multiply the rounded elements by their scale again",
     ),
@@ -221,7 +227,7 @@ _SAID: dict[str, Sentence] = {
         "compute amax / 6 / tensor scale",
     ),
     "fp4_stored": (
-        "nvfp4_values returns only the elements.",
+        "`nvfp4_values` returns only the elements.",
         "your function does not multiply the elements by their scales",
         "multiply e2m1 of the quotient by the block's scale and by the tensor's scale",
     ),

@@ -66,7 +66,7 @@ class ChunkedLoss(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["returned"] != "[]":
             why = f"got {got['returned']}, expected a tensor with a single number"
-            raise Wrong("The loss is not a single number.", why=why, next="return a tensor without dimensions")
+            raise Wrong("Your loss is not a single number.", why=why, next="return a tensor without dimensions")
         played = _played(case, got["program"])
         right = want["sums"] if "sums" in want else self.public_want(case, want)["sums"]
         _judge_values(case, played, right)
@@ -162,11 +162,13 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
                 f"the gradient of `{name}` is None after loss.backward()" if name != "loss" else "no loss was returned"
             )
             raise Wrong(
-                f"There is no {words}.", why=why, next="in backward, return one gradient for each input of forward"
+                f"Your function gives no {words}.",
+                why=why,
+                next="in backward, return one gradient for each input of forward",
             )
         if len(found) != len(wanted):
             raise Wrong(
-                f"The {words} has the wrong shape.", why=f"got {len(found)} rows, expected {len(wanted)}", next=_SHAPE
+                f"Your {words} has the wrong shape.", why=f"got {len(found)} rows, expected {len(wanted)}", next=_SHAPE
             )
         largest = max(map(abs, wanted)) or 1.0
         at = max(range(len(wanted)), key=lambda row: _apart(found[row], wanted[row]))
@@ -175,7 +177,7 @@ def _judge_values(case: Any, played: Any, right: Mapping[str, list[float]]) -> N
                 raise _not_finite(case, found[0], wanted[0], played)
             if name == "loss":
                 why = f"got {found[0]:.9g}, expected {wanted[0]:.9g}{_stale(played)}"
-                raise Wrong("The loss is wrong.", why=why, next="compare the loss with F.cross_entropy on all logits")
+                raise Wrong("Your loss is wrong.", why=why, next="compare the loss with F.cross_entropy on all logits")
             raise _gradient_symptom(case, words, found, wanted, at, played)
 
 
@@ -186,7 +188,7 @@ def _not_finite(case: Any, loss: float, wanted: float, played: Any) -> Wrong:
     drawn = drawn_inputs(case, seed=case["seed"])
     logits = drawn["hidden"] @ drawn["weight"].T
     most, limit = float(logits.max()), math.log(torch.finfo(logits.dtype).max)
-    what = "The loss is not finite."
+    what = "Your loss is not finite."
     if most > limit and _runs_on(played.trace, "exp", _PRODUCTS):
         why = f"got {loss}; the largest logit of this case is {most:.0f}, and exp is inf above {limit:.0f}"
         return Wrong(what, why=why, next="subtract each row's largest logit first, as log_softmax does")
@@ -213,7 +215,7 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
     largest = max(map(abs, wanted)) or 1.0
     if not any(found):
         return Wrong(
-            f"The {words} is 0 everywhere.",
+            f"Your {words} is 0 everywhere.",
             why="the gradient is 0 in every row",
             next="return the gradients that forward has computed",
         )
@@ -225,13 +227,13 @@ def _gradient_symptom(case: Any, words: str, found: list[float], wanted: list[fl
         if ignored:
             why = f"{len(ignored)} rows with target -100 have a gradient that is not 0, starting with row {ignored[0]}"
             then = "multiply the gradient by 0 in these rows"
-            return Wrong("Ignored positions have a gradient.", why=why, next=then)
+            return Wrong("Your function gives ignored positions a gradient.", why=why, next=then)
     off = sum(_apart(a, b) > 1e-5 * largest for a, b in zip(found, wanted, strict=True))
     why = (
-        f"{off} of {len(wanted)} rows are wrong; the sum of row {at} weighted by sqrt(column + 1) is {found[at]:.6g}, "
+        f"{off} of {len(wanted)} rows are wrong; row {at}, summed with weights sqrt(column + 1), is {found[at]:.6g}, "
         f"expected {wanted[at]:.6g}{_stale(played)}"
     )
-    what = f"The {words} is wrong." if "hidden" in words else "Only the gradient of `weight` is wrong."
+    what = f"Your {words} is wrong." if "hidden" in words else "Only your gradient of `weight` is wrong."
     return Wrong(what, why=why, next="compare each row with the gradient of F.cross_entropy from autograd")
 
 
@@ -241,13 +243,13 @@ def _scaled(words: str, ratio: float, factor: float) -> Wrong:
             f"the loss was multiplied by {factor:.4f} before backward(), but your gradients do not include this factor"
         )
         return Wrong(
-            f"The {words} ignores the incoming gradient.",
+            f"Your {words} ignores the incoming gradient.",
             why=why,
             next="in backward, multiply each gradient by the argument",
         )
-    why = f"every row is {ratio:.6g} times the expected one"
+    why = f"every row is {ratio:.6g} times the expected row"
     return Wrong(
-        f"The {words} is a multiple of the right one.",
+        f"Your {words} is a multiple of the right gradient.",
         why=why,
         next="divide the gradients by the same number as the loss",
     )
@@ -272,7 +274,7 @@ def _judge_memory(case: Any, played: Any) -> None:
     most = size * (2 * width * (positions + words) + _PER_CHUNK * rows * words) + 64 * positions
     if played.peak_live_bytes > most:
         why = (
-            f"besides the inputs, {byte_count(played.peak_live_bytes)} are in memory at once; the limit "
+            f"besides the inputs, your function has {byte_count(played.peak_live_bytes)} in memory at once; the limit "
             f"is {byte_count(most)}, "
             f"which is enough for two copies of both gradients and {_PER_CHUNK} tensors of the size of a chunk's logits"
         )

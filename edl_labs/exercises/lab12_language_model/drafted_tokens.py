@@ -47,7 +47,7 @@ class Speculate(Exercise):
                 why = f"{place}, got {_short(mine)}, expected {_short(right)}"
                 then = "keep the drafted tokens before the first refused one, then draw one more"
                 raise _named(case, "tokens", _flat(got["tokens"])) or Wrong(
-                    "next_tokens returns wrong tokens.", why=why, next=then
+                    "`next_tokens` returns wrong tokens.", why=why, next=then
                 )
         for (acceptance, cost, most), mine, right in zip(
             case["draftings"], got["lengths"], want["lengths"], strict=True
@@ -56,7 +56,7 @@ class Speculate(Exercise):
                 why = f"for acceptance {acceptance:g}, cost {cost:g} and most {most}, got {mine:g}, expected {right:g}"
                 then = "for each length from 0 to `most`, divide the tokens of a pass by its time, 1 + cost · length"
                 raise _named(case, "lengths", got["lengths"]) or Wrong(
-                    "best_length does not return the fastest length.", why=why, next=then
+                    "`best_length` does not return the fastest length.", why=why, next=then
                 )
 
     def student_inputs(self, case: Any) -> Any:
@@ -123,22 +123,22 @@ def _named(case: Any, part: str, answers: Any) -> Wrong | None:
     return None
 
 
-_PARTS = {"accepts": "The probability of acceptance", "residual": "The residual"}
+_PARTS = {"accepts": "Your probability of acceptance", "residual": "Your residual"}
 _SAID: dict[str, Sentence] = {
     "if_likelier": (
         "Your function accepts a token only if p is at least q.",
-        "then a drafted token with p a little below q is never kept",
+        "a drafted token with p a little below q is then never kept",
         "where p is below q, accept the token with the probability p / q",
     ),
     "the_likeliest": (
         "Your function accepts only the large model's most likely token.",
-        "then no other drafted token is ever kept",
+        "any other drafted token is then always refused",
         "accept each token with its probability min(1, p / q)",
     ),
     "not_capped": (
         "Your function returns a probability above 1.",
         "p / q is above 1 where p is above q",
-        "limit it: min(1, p / q)",
+        "limit the result: min(1, p / q)",
     ),
     "by_the_large": (
         "Your function returns p as the probability of acceptance.",
@@ -157,7 +157,7 @@ _SAID: dict[str, Sentence] = {
     ),
     "all_of_p": (
         "Your residual is p itself.",
-        "then tokens that are drafted often appear too often",
+        "tokens that are often drafted then appear too often",
         "keep only the excess of p over q",
     ),
     "differences": (
@@ -186,17 +186,17 @@ _SAID: dict[str, Sentence] = {
         "stop at the first refused token",
     ),
     "no_cost": (
-        "best_length leaves out the cost of drafting.",
+        "`best_length` leaves out the cost of drafting.",
         "each of your lengths is the one with the most tokens per pass",
         "divide the tokens of a pass by 1 + cost · length",
     ),
     "one_fewer": (
-        "best_length leaves out the large model's own token.",
+        "`best_length` leaves out the large model's own token.",
         "a pass over `length` drafted tokens yields up to length + 1 tokens",
         "use (1 - acceptance ** (length + 1)) / (1 - acceptance)",
     ),
     "at_least_one": (
-        "best_length never returns 0.",
+        "`best_length` never returns 0.",
         "if drafting costs too much, it is best not to draft at all",
         "include the length 0",
     ),

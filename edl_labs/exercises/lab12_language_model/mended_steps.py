@@ -162,7 +162,7 @@ def _judge_values(mine: Mapping[str, float], right: Mapping[str, float], floats:
         if counts[0] != counts[1]:
             why = f"after {STEPS} steps, Training has {counts[0]} {words}, but SlowTraining has {counts[1]}"
             then = f"append {words} in the same steps as SlowTraining"
-            raise Wrong(f"The number of {words} is wrong.", why=why, next=then)
+            raise Wrong(f"Your number of {words} is wrong.", why=why, next=then)
     for name, wanted in right.items():
         found = _read_value(name, wanted, played.sections) if name in floats else mine.get(name, math.nan)
         if not _is_same(found, wanted):
@@ -188,13 +188,13 @@ def _other_value(name: str, shown: str, *, stale: bool) -> Wrong:
         shown += "; your code read a number on the host, so the result does not follow the inputs of the check"
     if kind == "accuracy":
         then = "compute the share of positions whose target has the largest logit"
-        return Wrong(f"Accuracy {number} is wrong.", why=shown, next=then)
+        return Wrong(f"Your accuracy {number} is wrong.", why=shown, next=then)
     if kind == "loss":
         first = "in step 0, before any weight has changed" if number == "0" else f"after {number} steps"
         then = "check attention and positions" if number == "0" else "check the optimizer, clipping and zero_grad"
-        return Wrong(f"The loss is wrong {first}.", why=shown, next=f"compare with SlowTraining: {then}")
+        return Wrong(f"Your loss is wrong {first}.", why=shown, next=f"compare with SlowTraining: {then}")
     return Wrong(
-        f"The weights of {name} are wrong after training.",
+        f"Your weights of {name} are wrong after training.",
         why=f"for the length of this tensor as a vector, {shown}",
         next=_ALL_OF_IT,
     )
@@ -214,7 +214,7 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
     if reads or floats:
         why = f"there are {reads} reads in {STEPS} steps; each of them waits until the GPU has finished all its work"
         left["host reads"] = (
-            "The host reads a value during a step.",
+            "In your step, the host reads a value.",
             why,
             "keep losses and accuracies as tensors, and read them after training",
         )
@@ -228,7 +228,7 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
                 f"a step runs {kept} kernels on single tensors that are kept from step to step, such as moving averages"
             )
         then = "use AdamW(…, fused=True) or AdamW(…, foreach=True)"
-        left["the optimizer"] = ("The optimizer updates each parameter separately.", why, then)
+        left["the optimizer"] = ("Your optimizer updates each parameter separately.", why, then)
     masked = [(name, shape) for step in later for name, shape in step.shapes if _has_all_pairs(case, shape)]
     if masked:
         why = f"{masked[0][0]} creates a tensor of {' × '.join(map(str, masked[0][1]))}: one number for each pair of "
@@ -237,9 +237,9 @@ def _costs_left(case: Any, played: Any, floats: list[str], outputs: list[str]) -
     left |= _unused_left(played, kernels, outputs)
     is_larger = steps[EVERY].operators.total() > steps[EVERY - 1].operators.total()
     if not (is_larger or left.keys() & {"the metric", "unused kernels"}):
-        why = f"step {EVERY - 1}, whose accuracy is not kept, has at least as many kernels as step {EVERY}"
+        why = f"step {EVERY - 1}, whose accuracy is not kept, runs at least as many kernels as step {EVERY}"
         left["unused kernels"] = (
-            "A step that keeps no accuracy runs at least as many kernels as one that does.",
+            "In your code, a step that keeps no accuracy runs at least as many kernels as a step that keeps one.",
             why,
             _ITS_STEPS,
         )
@@ -295,7 +295,11 @@ def _unused_left(played: Any, steps: list[int], outputs: list[str]) -> dict[str,
         step, name = next(iter(compared.items()))
         why = f"step {step} compares the largest logits with the targets ({name}), but its accuracy is not kept"
         return {
-            "the metric": (f"The accuracy is computed in {which}.", why, "compute it only in the steps that keep it")
+            "the metric": (
+                f"Your code computes the accuracy in {which}.",
+                why,
+                "compute the accuracy only in the steps that keep it",
+            )
         }
     found: dict[int, list[str]] = {}
     for at in sorted(played.dead(outputs)):
@@ -306,7 +310,7 @@ def _unused_left(played: Any, steps: list[int], outputs: list[str]) -> dict[str,
         return {}
     step, names = next(iter(found.items()))
     why = f"step {step} runs {', '.join(names[:4])}, but no loss, accuracy or weight depends on the results"
-    return {"unused kernels": ("A step computes values that are never used.", why, "remove this computation")}
+    return {"unused kernels": ("Your step computes values that are never used.", why, "remove this computation")}
 
 
 def _comparisons(played: Any, steps: list[int], unused: set[int]) -> dict[int, str]:

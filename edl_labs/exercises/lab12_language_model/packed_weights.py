@@ -60,7 +60,7 @@ class GroupInt4(Exercise):
                 of = f"for groups of {group}, a scale of {scale_bits} bits and a zero point of {zero_bits} bits"
                 then = "add half a byte and the weight's share of the group's scale and zero point"
                 why = f"{of}, got {mine:.5g}, expected {right:.5g}"
-                raise Wrong("The bytes per weight are wrong.", why=why, next=then)
+                raise Wrong("Your bytes per weight are wrong.", why=why, next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and numbers by the parameters' names."""
@@ -127,7 +127,7 @@ def _judge_scale(case: Any, got: Any, want: Any) -> None:
     if off:
         mine, right = off[0]
         raise _named(case, "scale", got) or Wrong(
-            "A scale is wrong.",
+            "One of your scales is wrong.",
             why=f"got {mine:.6g}, expected {right:.6g}",
             next="compute (highest - lowest) / 15 for each group, with 0 among the values",
         )
@@ -213,7 +213,7 @@ _SAID: dict[str, Sentence] = {
     "one_group": (
         "Your function uses the first group's scale and zero point for all groups.",
         "column c belongs to group c // group",
-        "repeat each group's scale over its columns",
+        "repeat each group's scale and zero point over its columns",
     ),
     "zero_scaled_twice": (
         "Your function adds the zero point to the scaled weight.",

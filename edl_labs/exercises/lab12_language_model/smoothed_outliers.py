@@ -71,7 +71,7 @@ class SmoothOutliers(Exercise):
                 )
         if got["type"] != want["type"]:
             why = f"got {got['type']}, expected {want['type']}"
-            raise Wrong("int8_rows returns integers of the wrong type.", why=why, next="end with .to(torch.int8)")
+            raise Wrong("`int8_rows` returns integers of the wrong type.", why=why, next="end with .to(torch.int8)")
 
     def student_inputs(self, case: Any) -> Any:
         """Tensors and alpha by the parameters' names; `factors` are what `w8a8_product` gets."""

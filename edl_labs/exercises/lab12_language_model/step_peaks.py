@@ -34,17 +34,19 @@ class WhereThePeakIs(Exercise):
                 raise Wrong(f"The name of the {name} is unknown.", why=why, next="use one of the names in the text")
         if not close(got["bytes"], want["bytes"]):
             raise Wrong(
-                "The peak has the wrong size.",
+                "Your peak has the wrong size.",
                 why=_sizes(got, want),
                 next="for each moment, add up the rows of the table",
             )
         if got["moment"] != want["moment"]:
             why = f"got {got['moment']!r}, but memory is largest at {want['moment']!r}"
-            raise Wrong("The peak is at a different moment.", why=why, next="compare the sums of all four moments")
+            raise Wrong("Your peak is at the wrong moment.", why=why, next="compare the sums of all four moments")
         if got["part"] != want["part"]:
             why = f"got {got['part']!r}, but {want['part']!r} has the most bytes at that moment"
             raise Wrong(
-                "A different part is the largest.", why=why, next="compare the four parts at the moment of the peak"
+                "At the peak, a different part is the largest.",
+                why=why,
+                next="compare the four parts at the moment of the peak",
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:

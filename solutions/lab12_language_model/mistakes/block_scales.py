@@ -7,7 +7,7 @@ exponent = exponent - 9 + (0 if saturating else (fraction >= 0.875).int())
 
 
 # %% mistake="below_range"
-# told: An exponent is too small
+# told: One of your exponents is too small.
 # %% replace
 return exponent.where(fraction > 0, -127).clamp(min=-127)
 # %% by
@@ -15,7 +15,7 @@ return exponent.where(fraction > 0, -127)
 
 
 # %% mistake="exchanged"
-# told: Your function exchanges the two rules of mx_exponents
+# told: Your function exchanges the two rules of `mx_exponents`.
 # %% replace
 exponent = exponent - 9 + (0 if saturating else (fraction > 0.875).int())
 # %% by
@@ -95,7 +95,7 @@ rounded = scales.clamp(min=2**-6)
 
 
 # %% mistake="fp4_stored"
-# told: nvfp4_values returns only the elements
+# told: `nvfp4_values` returns only the elements.
 # %% replace
 return e2m1(x / scale) * scale
 # %% by
@@ -189,7 +189,7 @@ scales = blocks.amax(2) / 6 / tensor_scale
 
 
 # %% mistake="stored"
-# told: mx_values returns the stored elements
+# told: `mx_values` returns the stored elements.
 # %% replace
 return (codes.double() * scale).float()
 # %% by
@@ -205,7 +205,7 @@ codes = (x / scale).clamp(-448, 448)
 
 
 # %% mistake="zeros"
-# told: The exponent of a block of zeros is wrong
+# told: Your exponent of a block of zeros is wrong.
 # %% replace
 return exponent.where(fraction > 0, -127).clamp(min=-127)
 # %% by

@@ -93,7 +93,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_gradient_of_sum"
-# told: The gradient of `hidden` is a multiple of the right one
+# told: Your gradient of `hidden` is a multiple of the right gradient
 # %% replace
 grad *= share
 # %% by
@@ -109,7 +109,7 @@ used = torch.ones_like(targets)
 
 
 # %% mistake="chunk_ignored_in_gradient"
-# told: Ignored positions have a gradient
+# told: Your function gives ignored positions a gradient.
 # %% replace
 grad *= share
 # %% by
@@ -117,7 +117,7 @@ grad /= count
 
 
 # %% mistake="chunk_ignores_grad"
-# told: The gradient of `hidden` ignores the incoming gradient
+# told: Your gradient of `hidden` ignores the incoming gradient
 # %% replace
 return grad * of_hidden, grad * of_weight, None, None, None, None
 # %% by
@@ -230,7 +230,7 @@ smoothing = 0
 
 
 # %% mistake="chunk_no_target"
-# told: The gradient of `hidden` is wrong
+# told: Your gradient of `hidden` is wrong
 # %% replace
 grad.scatter_add_(1, targets[chunk], torch.full_like(picked, smoothing - 1))
 # %% by
@@ -248,7 +248,7 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 
 
 # %% mistake="chunk_one_gradient"
-# told: There is no gradient of `weight`
+# told: Your function gives no gradient of `weight`
 # %% replace
 return grad * of_hidden, grad * of_weight, None, None, None, None
 # %% by
@@ -264,7 +264,7 @@ count = len(targets) if mean else 1
 
 
 # %% mistake="chunk_overwrites_weight"
-# told: Only the gradient of `weight` is wrong
+# told: Only your gradient of `weight` is wrong.
 # %% replace
 of_weight += grad.T @ hidden[chunk]
 # %% by
@@ -272,7 +272,7 @@ of_weight = grad.T @ hidden[chunk]
 
 
 # %% mistake="chunk_read_on_host"
-# told: The loss is wrong
+# told: Your loss is wrong.
 # %% replace
 loss = hidden.new_zeros(())
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="int4_bits_for_bytes"
-# told: The bytes per weight are wrong
+# told: Your bytes per weight are wrong.
 # %% replace
 return (4 + (scale_bits + zero_bits) / group) / 8
 # %% by

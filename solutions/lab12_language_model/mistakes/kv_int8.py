@@ -28,7 +28,7 @@ if len(grown["recent"]) == block + 1:
 
 # %% mistake="cut_off"
 # told: Your function does not round to the nearest integer.
-# why: .to(torch.int8) alone truncates the digits after the point
+# why: .to(torch.int8) alone drops the digits after the decimal point
 # next: round before you convert
 # %% replace
 return (table / line_scales.float()).round().to(torch.int8), line_scales
@@ -50,7 +50,7 @@ return (table / exact).round().to(torch.int8), line_scales
 
 # %% mistake="halves_up"
 # told: Your function rounds halves up.
-# why: n + 1/2 must be rounded to the even one of the two nearest integers
+# why: n + 1/2 must be rounded to the nearest even integer
 # next: use torch.round, without adding 1/2
 # %% replace
 return (table / line_scales.float()).round().to(torch.int8), line_scales
@@ -59,7 +59,7 @@ return (table / line_scales.float() + 0.5).floor().to(torch.int8), line_scales
 
 
 # %% mistake="keys_alone"
-# told: cache_bytes counts only keys or only values.
+# told: `cache_bytes` counts only keys or only values.
 # why: a token has `size` numbers in its key and `size` numbers in its value
 # next: count 2 · size integers for each head of keys and values
 # %% replace
@@ -84,9 +84,9 @@ grown["key_scales"] = torch.cat([cache["key_scales"], of_channels])
 
 
 # %% mistake="latent_of_each_head"
-# told: latent_bytes counts the latent once per head.
+# told: `latent_bytes` counts the latent once per head.
 # why: all heads share the latent and the rotated key
-# next: count both once for each token and layer
+# next: count the latent and the rotated key once for each token and layer
 # %% replace
 return layers * (latent + rope) * bits / 8
 # %% by
@@ -94,7 +94,7 @@ return layers * heads * (latent + rope) * bits / 8
 
 
 # %% mistake="latent_twice"
-# told: latent_bytes counts the latent twice.
+# told: `latent_bytes` counts the latent twice.
 # why: keys and values are computed from the same latent
 # next: count one latent and one rotated key
 # %% replace
@@ -104,7 +104,7 @@ return layers * (2 * latent + rope) * bits / 8
 
 
 # %% mistake="line_of_zeros"
-# told: The scale of a row or column of zeros is not 1.
+# told: Your scale of a row or column of zeros is not 1.
 # why: the largest magnitude of such a row or column is 0, and 0 / 0 is not a number
 # next: use 1 where the rounded scale is 0
 # %% replace
@@ -125,9 +125,9 @@ grown["value_scales"] = torch.cat([of_token, cache["value_scales"]])
 
 
 # %% mistake="no_share_of_block"
-# told: cache_bytes counts all scales of a block for each token.
+# told: `cache_bytes` counts all scales of a block for each token.
 # why: the `size` scales of a block are shared by `block` tokens
-# next: count a token's share of them, 2 · size / block bytes
+# next: count only a token's share of these scales, 2 · size / block bytes
 # %% replace
 return layers * kv_heads * (2 * size + 2 + 2 * size / block)
 # %% by
@@ -153,7 +153,7 @@ if len(grown["recent"]) == 1:
 
 
 # %% mistake="other_dimension"
-# told: int8_along exchanges rows and columns.
+# told: `int8_along` exchanges rows and columns.
 # why: dim = 1 means one scale for each row, as in amax(1)
 # next: use amax(dim, keepdim=True)
 # %% replace
@@ -192,7 +192,7 @@ grown["recent"] = grown["recent"][:0]
 
 
 # %% mistake="scales_forgotten"
-# told: cache_bytes leaves out the scales.
+# told: `cache_bytes` leaves out the scales.
 # why: a token has a scale for its value, and a share of the block's scales for its key
 # next: add 2 bytes for each scale
 # %% replace
@@ -203,7 +203,7 @@ return layers * kv_heads * 2 * size
 
 # %% mistake="scales_in_fp32"
 # told: Your function does not round the scales to fp16.
-# why: the cache stores them in two bytes
+# why: the cache stores each scale in two bytes
 # next: use .half() before you divide
 # %% replace
 line_scales = (table.abs().amax(dim, keepdim=True) / 127).half()
@@ -214,7 +214,7 @@ line_scales = table.abs().amax(dim, keepdim=True) / 127
 # %% mistake="scales_take_turns"
 # told: Your function gives adjacent keys the scales of different blocks.
 # why: the key of token t belongs to block t // block
-# next: use repeat_interleave, which repeats each row in place; repeat repeats the whole table
+# next: use `repeat_interleave`, which repeats row by row; `repeat` repeats the whole table
 # %% replace
 of_keys = cache["key_scales"].float().repeat_interleave(block, 0)
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="mend_accuracy_every_fourth"
-# told: The number of accuracies is wrong
+# told: Your number of accuracies is wrong
 # like: mend_no_accuracy
 # %% replace
 if len(self.losses) % 3 == 0:
@@ -21,7 +21,7 @@ self.accuracies.append((logits.argmax(1) == following).float().mean())
 
 
 # %% mistake="mend_adds_gradients"
-# told: The loss is wrong after
+# told: Your loss is wrong after
 # like: mend_no_clipping
 # %% replace
 self.optimizer.zero_grad()
@@ -29,7 +29,7 @@ self.optimizer.zero_grad()
 
 
 # %% mistake="mend_clips_too_late"
-# told: The loss is wrong after
+# told: Your loss is wrong after
 # like: mend_no_clipping
 # %% replace
 loss.backward()
@@ -63,7 +63,7 @@ mixed = scores.masked_fill(~mask, -torch.inf).softmax(3) @ v
 
 
 # %% mistake="mend_metric_always"
-# told: The accuracy is computed in every step
+# told: Your code computes the accuracy in every step
 # %% replace
 if len(self.losses) % 3 == 0:
     self.accuracies.append((logits.argmax(1) == following).float().mean())
@@ -74,7 +74,7 @@ if len(self.losses) % 3 == 0:
 
 
 # %% mistake="mend_no_accuracy"
-# told: The number of accuracies is wrong
+# told: Your number of accuracies is wrong
 # %% replace
 if len(self.losses) % 3 == 0:
     self.accuracies.append((logits.argmax(1) == following).float().mean())
@@ -82,14 +82,14 @@ if len(self.losses) % 3 == 0:
 
 
 # %% mistake="mend_no_clipping"
-# told: The loss is wrong after
+# told: Your loss is wrong after
 # %% replace
 nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
 # %% by
 
 
 # %% mistake="mend_no_loss"
-# told: The loss is wrong in step 0, before any weight has changed
+# told: Your loss is wrong in step 0, before any weight has changed
 # like: mend_not_causal
 # %% replace
 self.losses.append(loss.detach())
@@ -98,7 +98,7 @@ self.losses.append(0.0)
 
 
 # %% mistake="mend_no_positions"
-# told: The loss is wrong in step 0, before any weight has changed
+# told: Your loss is wrong in step 0, before any weight has changed
 # like: mend_not_causal
 # %% replace
 x = block(x + self.positions, self.attend)
@@ -107,7 +107,7 @@ x = block(x, self.attend)
 
 
 # %% mistake="mend_no_step"
-# told: The loss is wrong after
+# told: Your loss is wrong after
 # like: mend_no_clipping
 # %% replace
 self.optimizer.step()
@@ -115,7 +115,7 @@ self.optimizer.step()
 
 
 # %% mistake="mend_not_causal"
-# told: The loss is wrong in step 0, before any weight has changed
+# told: Your loss is wrong in step 0, before any weight has changed
 # %% replace
 mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
 # %% by
@@ -123,7 +123,7 @@ mixed = F.scaled_dot_product_attention(q, k, v)
 
 
 # %% mistake="mend_nothing"
-# told: The host reads a value during a step
+# told: In your step, the host reads a value.
 # like: mend_reads_loss
 # %% replace
 self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, fused=True)
@@ -152,7 +152,7 @@ self.losses.append(loss.item())
 
 
 # %% mistake="mend_one_by_one"
-# told: The optimizer updates each parameter separately
+# told: Your optimizer updates each parameter separately.
 # %% replace
 self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, fused=True)
 # %% by
@@ -160,7 +160,7 @@ self.optimizer = torch.optim.AdamW(model.parameters(), 0.01)
 
 
 # %% mistake="mend_other_rate"
-# told: The loss is wrong after
+# told: Your loss is wrong after
 # like: mend_no_clipping
 # %% replace
 self.optimizer = torch.optim.AdamW(model.parameters(), 0.01, fused=True)
@@ -169,7 +169,7 @@ self.optimizer = torch.optim.AdamW(model.parameters(), 0.001, fused=True)
 
 
 # %% mistake="mend_reads_loss"
-# told: The host reads a value during a step
+# told: In your step, the host reads a value.
 # %% replace
 self.losses.append(loss.detach())
 # %% by
@@ -177,7 +177,7 @@ self.losses.append(loss.item())
 
 
 # %% mistake="mend_stops_at_nan"
-# told: The host reads a value during a step
+# told: In your step, the host reads a value.
 # like: mend_reads_loss
 # %% replace
 loss = F.cross_entropy(logits, following)

@@ -10,7 +10,7 @@ return norm_weight / scales, norm_bias, weight * scales
 
 # %% mistake="cut_off"
 # told: Your function does not round to the nearest integer.
-# why: .to(torch.int8) alone truncates the digits after the point
+# why: .to(torch.int8) alone drops the digits after the decimal point
 # next: round before you convert
 # %% replace
 return (table / row_scales[:, None]).round().to(torch.int8), row_scales
@@ -19,8 +19,8 @@ return (table / row_scales[:, None]).to(torch.int8), row_scales
 
 
 # %% mistake="empty_channel"
-# told: The scale of a channel of zeros is not 1.
-# why: a maximum of 0 leads to a scale that is 0, infinite, or determined by only one of the two maxima
+# told: Your scale of a channel of zeros is not 1.
+# why: with a maximum of 0, the formula gives 0 or infinity, or uses only one of the two maxima
 # next: use 1 for s_j where either of the two maxima is 0
 # %% replace
 return s.where((of_x > 0) & (of_weight > 0), 1.0)
@@ -29,7 +29,7 @@ return s
 
 
 # %% mistake="empty_row"
-# told: The scale of a row of zeros is not 1.
+# told: Your scale of a row of zeros is not 1.
 # why: the largest magnitude of such a row is 0, and 0 / 0 is not a number
 # next: use 1 where the scale would be 0
 # %% replace
@@ -48,7 +48,7 @@ s = of_x ** (1 - alpha) / of_weight**alpha
 
 
 # %% mistake="floats"
-# told: int8_rows returns integers of the wrong type
+# told: `int8_rows` returns integers of the wrong type.
 # %% replace
 return (table / row_scales[:, None]).round().to(torch.int8), row_scales
 # %% by
@@ -80,7 +80,7 @@ return norm_weight * scales, norm_bias * scales, weight / scales
 
 # %% mistake="halves_up"
 # told: Your function rounds halves up.
-# why: n + 1/2 must be rounded to the even one of the two nearest integers
+# why: n + 1/2 must be rounded to the nearest even integer
 # next: use torch.round, without adding 1/2
 # %% replace
 return (table / row_scales[:, None]).round().to(torch.int8), row_scales
@@ -89,7 +89,7 @@ return (table / row_scales[:, None] + 0.5).floor().to(torch.int8), row_scales
 
 
 # %% mistake="inverted"
-# told: smoothing_scales returns the reciprocal of each scale.
+# told: `smoothing_scales` returns the reciprocal of each scale.
 # why: activations are divided by their scale, so an outlier channel needs a large scale
 # next: put the activations' maximum in the numerator
 # %% replace
@@ -99,7 +99,7 @@ s = of_weight ** (1 - alpha) / of_x**alpha
 
 
 # %% mistake="multiplied"
-# told: smoothing_scales multiplies by the power of the weights' maximum instead of dividing by it.
+# told: `smoothing_scales` multiplies by the power of the weights' maximum instead of dividing by it.
 # why: a column with small weights can absorb more of the outlier, so its scale must be larger
 # next: divide by max|W_j|^(1 − α)
 # %% replace
@@ -110,7 +110,7 @@ s = of_x**alpha * of_weight ** (1 - alpha)
 
 # %% mistake="norm_alone"
 # told: Your function does not undo the division in the linear weight.
-# why: the norm's output is divided, so the layer now computes something different
+# why: only the norm's output is divided, so the layer now computes something different
 # next: multiply column j of the weight by scale j
 # %% replace
 return norm_weight / scales, norm_bias / scales, weight * scales
@@ -141,7 +141,7 @@ row_scales = table.abs().max().expand(len(table)) / 127
 # %% mistake="product_in_int8"
 # told: Your function adds up the products in a type that is too small.
 # why: in torch, the product of two int8 tensors is int8, so only the last 8 bits of a sum remain
-# next: convert both to torch.int32 before the product
+# next: convert both tensors to torch.int32 before the product
 # %% replace
 sums = x.int() @ weight.int().T
 # %% by

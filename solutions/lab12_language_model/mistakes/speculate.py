@@ -16,7 +16,7 @@ return float(p.argmax() == token)
 
 
 # %% mistake="drafts_at_least_one"
-# told: best_length never returns 0
+# told: `best_length` never returns 0.
 # %% replace
 return max(range(most + 1), key=speed)
 # %% by
@@ -24,7 +24,7 @@ return max(range(1, most + 1), key=speed)
 
 
 # %% mistake="drafts_below_most"
-# told: best_length does not return the fastest length
+# told: `best_length` does not return the fastest length.
 # %% replace
 return max(range(most + 1), key=speed)
 # %% by
@@ -40,7 +40,7 @@ return p[token]
 
 
 # %% mistake="drafts_cost_nothing"
-# told: best_length leaves out the cost of drafting
+# told: `best_length` leaves out the cost of drafting.
 # %% replace
 return tokens_a_pass / (1 + cost * length)
 # %% by
@@ -140,7 +140,7 @@ return drafted[:i]
 
 
 # %% mistake="drafts_one_fewer"
-# told: best_length leaves out the large model's own token
+# told: `best_length` leaves out the large model's own token.
 # %% replace
 tokens_a_pass = (1 - acceptance ** (length + 1)) / (1 - acceptance)
 # %% by
@@ -148,7 +148,7 @@ tokens_a_pass = (1 - acceptance**length) / (1 - acceptance)
 
 
 # %% mistake="drafts_equal_is_accepted"
-# told: Your function accepts a token whose uniform number equals the probability
+# told: Your function accepts a token whose uniform number equals the probability.
 # why: your function refuses a token only if its uniform number is above the probability
 # next: accept a drafted token only if its uniform number is below the probability
 # %% replace
@@ -162,8 +162,8 @@ if uniforms[i] > accept_probability(large[i], small[i], token):
 
 
 # %% mistake="drafts_sum_reaches_u"
-# told: Your function can draw a token of probability 0
-# why: if the random number is 0, even a first probability of 0 reaches it
+# told: Your function can draw a token of probability 0.
+# why: for the random number 0, your function returns the first token even if its probability is 0
 # next: return the first token at which the sum is above the random number
 # %% replace
 return [*accepted, int((np.cumsum(last) > uniforms[len(drafted)]).argmax())]
@@ -172,8 +172,8 @@ return [*accepted, int((np.cumsum(last) >= uniforms[len(drafted)]).argmax())]
 
 
 # %% mistake="drafts_longer_of_equal"
-# told: Of two lengths that are equally fast, best_length returns the longer one.
-# why: with a cost that equals the acceptance, one drafted token gains nothing
+# told: Of two equally fast lengths, `best_length` returns the longer one.
+# why: if cost and acceptance are equal, the lengths 0 and 1 are equally fast
 # next: return the shorter length
 # %% replace
 return max(range(most + 1), key=speed)

@@ -59,7 +59,7 @@ def where_the_peak_is(step):
 
 
 # %% mistake="peak_in_gigabytes"
-# told: The peak has the wrong size
+# told: Your peak has the wrong size.
 # %% replace
 return moment, max(named, key=named.get), sum(named.values())
 # %% by

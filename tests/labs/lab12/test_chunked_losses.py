@@ -127,6 +127,6 @@ def log_of_the_sum_of_exp(logits, following, smoothing):
 def test_what_made_a_loss_infinite_is_told_where_that_is_seen(judged, solution, losses_of, smoothings, said):
     outcome = judged("chunked_loss", chunked_loss=by_chunks(solution, losses_of, smoothings=smoothings))
 
-    assert "The loss is not finite." == outcome.what
+    assert "Your loss is not finite." == outcome.what
     assert said in outcome.why
     assert ("exp" in said) == ("exp" in outcome.why)

@@ -92,7 +92,7 @@ def test_an_optimizer_by_hand_that_takes_parameters_one_by_one_is_no_fused_one(j
 
     outcome = judged("mend_the_step", Training=Training)
 
-    assert (0.8, "The optimizer updates each parameter separately.") == (outcome.points, outcome.what)
+    assert (0.8, "Your optimizer updates each parameter separately.") == (outcome.points, outcome.what)
 
 
 class RenamedAdam(AdamByHand):
@@ -203,16 +203,16 @@ def counted_loss(solution):
 @pytest.mark.parametrize(
     ("training", "what"),
     [
-        (renamed_optimizer, "The optimizer updates each parameter separately."),
+        (renamed_optimizer, "Your optimizer updates each parameter separately."),
         (scores_in_the_middle, "Your step stores a number for each pair of positions."),
         (scores_with_one_more, "Your step stores a number for each pair of positions."),
         (scores_in_one_row, "Your step stores a number for each pair of positions."),
         (copied_positions, "Your step converts tensors to another dtype."),
         (added_positions, "Your step converts tensors to another dtype."),
         (summed_positions, "Your step converts tensors to another dtype."),
-        (renamed_metric, "The accuracy is computed in every step."),
-        (shown_loss, "The host reads a value during a step."),
-        (counted_loss, "The host reads a value during a step."),
+        (renamed_metric, "Your code computes the accuracy in every step."),
+        (shown_loss, "In your step, the host reads a value."),
+        (counted_loss, "In your step, the host reads a value."),
     ],
 )
 def test_a_cost_by_other_operators_is_the_same_cost(judged, solution, training, what):
@@ -344,7 +344,7 @@ def test_averages_of_an_optimizer_by_hand_that_are_made_of_zeros_are_kept_all_th
 
     outcome = judged("mend_the_step", Training=Training)
 
-    assert (0.8, "The optimizer updates each parameter separately.") == (outcome.points, outcome.what)
+    assert (0.8, "Your optimizer updates each parameter separately.") == (outcome.points, outcome.what)
 
 
 def running_mean(self, logits, following):
@@ -363,7 +363,7 @@ def checked_words(self, logits, following):
 def test_kernels_without_a_use_are_not_called_the_accuracy(judged, solution, extra):
     outcome = judged("mend_the_step", Training=with_steps(solution, extra=extra))
 
-    assert (pytest.approx(0.8), "A step computes values that are never used.") == (outcome.points, outcome.what), (
+    assert (pytest.approx(0.8), "Your step computes values that are never used.") == (outcome.points, outcome.what), (
         outcome.why
     )
 
@@ -375,7 +375,7 @@ def test_an_accuracy_of_one_spare_step_is_not_in_every_step(judged, solution):
 
     outcome = judged("mend_the_step", Training=with_steps(solution, extra=of_step_4))
 
-    assert (pytest.approx(0.8), "The accuracy is computed in too many steps.") == (outcome.points, outcome.what)
+    assert (pytest.approx(0.8), "Your code computes the accuracy in too many steps.") == (outcome.points, outcome.what)
     assert "step 4 compares" in outcome.why
 
 
@@ -406,7 +406,7 @@ def test_the_maximum_of_a_loss_by_hand_is_not_the_accuracy(judged, solution):
     reading = judged("mend_the_step", Training=loss_by_hand(solution, keep=torch.Tensor.item))
 
     assert 1 == honest.points, (honest.what, honest.why)
-    assert (pytest.approx(0.8), "The host reads a value during a step.") == (reading.points, reading.what), reading.why
+    assert (pytest.approx(0.8), "In your step, the host reads a value.") == (reading.points, reading.what), reading.why
     assert "other costs" not in reading.why
 
 
@@ -416,4 +416,4 @@ def test_an_accuracy_by_the_maximum_of_a_loss_by_hand_is_the_accuracy(judged, so
 
     outcome = judged("mend_the_step", Training=loss_by_hand(solution, keep=torch.Tensor.detach, extra=also))
 
-    assert (pytest.approx(0.8), "The accuracy is computed in every step.") == (outcome.points, outcome.what)
+    assert (pytest.approx(0.8), "Your code computes the accuracy in every step.") == (outcome.points, outcome.what)
