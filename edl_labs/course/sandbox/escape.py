@@ -19,7 +19,7 @@ from edl_labs.course.sandbox.level import Level, best_level
 from edl_labs.course.sandbox.limits import MIB, Limits
 from edl_labs.course.sandbox.view import INSTRUCTORS_PARTS
 
-_LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, sockets=512, grace_s=1.0)
+_LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, sockets=1024, grace_s=1.0)
 _TRY_S = 8.0  # the slowest try, filling the disks, takes seconds
 _STORED_MIB = (_LIMITS.home_bytes + _LIMITS.tmp_bytes + _LIMITS.shm_bytes) // MIB
 _SEEN_AT_MOST = 300  # a few lines of a terminal

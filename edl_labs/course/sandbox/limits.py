@@ -60,9 +60,10 @@ class Limits:
     """Size of /tmp."""
     shm_bytes: int = _bytes(256 * MIB, least=MIB)
     """Size of /dev/shm, through which DataLoader workers pass tensors."""
-    sockets: int = _number(2048, least=64)
+    sockets: int = _number(2048, least=1024)
     """Sockets of all its processes, including sent and unaccepted ones. Linux keeps up to 208 KiB of unread data
-    in each, which no process's memory counts: 436 MB together. A kernel with more is ended."""
+    in each, which no process's memory counts: 436 MB together. A kernel with more is ended. While it starts, a kernel's
+    own sockets count as 656."""
     locks: int = _number(1000, least=10)
     """Locked ranges of files: each takes the system's memory. A kernel with more is ended."""
     inodes: int = _number(20_000, least=100)

@@ -145,7 +145,7 @@ def test_a_cell_that_kills_the_process_around_it_costs_no_finished_work(tmp_path
     report = run_one(tmp_path, passed("sums"), check("sums"), killer, code("import time; time.sleep(9)"))
     (result,) = report.notebooks
     assert ["runner"] == [f.kind for f in result.failures]
-    assert "signal 9 ended it" == result.failures[0].why
+    assert "it was ended by signal 9" == result.failures[0].why
     assert "passed" == result.exercises[0].state
 
 

@@ -266,7 +266,7 @@ def test_a_pool_whose_parent_process_died_makes_another(pool):
     before = pool._link._process
     before.kill()
     before.wait()
-    with pytest.raises(EdlError, match="is gone"):
+    with pytest.raises(EdlError, match="has ended"):
         pool.kernel()
 
     with pool.kernel() as kernel:
