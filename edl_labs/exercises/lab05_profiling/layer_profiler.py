@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.checks.asked_form import in_form
-from edl_labs.checks.evidence_form import Misfit
+from edl_labs.checks.evidence_form import Misfit, answer_text
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.timed_model import timed_model
@@ -136,7 +136,7 @@ def _refuse_own_work(run: Any, case: Any) -> None:
     ] + step or run.counts.get("host_work"):
         raise Wrong(
             "your profiler changes the model's own work",
-            why="with it, kernels are added, left out, or run in a different order",
+            why="with your profiler, kernels are added, left out, or run in a different order",
             next="let the hooks only read a clock, and return nothing",
         )
     kernels = [*step, (_END, 0.0)]
@@ -157,7 +157,7 @@ def _judge_closed(run: Any, runs: int) -> None:
     if late < sum(entry["op"] == "now" for entry in run.program[:end]) / max(1, runs):
         why = f"the clock was read {late} times, fewer than inside the block: some hooks were removed, but not all"
         then = "keep the handles of all modules' hooks, not only those of the last one"
-    what = "the profiler still reads the clock after it was closed"
+    what = "your profiler still reads the clock after it was closed"
     raise Wrong(what, why=f"the model ran once more after the with block, and {why}", next=then)
 
 
@@ -166,7 +166,7 @@ def _judge_table(got: Any, want: Any) -> None:
     if set(mine) != set(rights):
         odd = sorted(set(mine) ^ set(rights))[0]
         raise Wrong(
-            f"the table is missing a row, or has an extra one: {odd[:40]!r}",
+            f"your table is missing a row, or has an extra one: {odd[:40]!r}",
             why='each module of named_modules() needs one row under its name; the outermost one is called "model"',
             next="register hooks for all of model.named_modules(), including containers",
         )
@@ -181,7 +181,9 @@ def _judge_table(got: Any, want: Any) -> None:
 def _known_table(got: Any, want: Any, *, is_read: bool) -> Wrong | None:
     """What all rows together show: another clock, phases that are exchanged, times taken off too far out."""
     if not is_read:
-        why = "the recorded program contains no reading of it, so the times in the table come from a different clock"
+        why = (
+            "the recorded program contains no reading of `clock`, so the times in the table come from a different clock"
+        )
         return Wrong("your profiler never read the given clock", why=why, next="read `clock` in every hook")
     mine, rights = ({row[0]: row[1:] for row in table} for table in (got, want))
     if set(mine) != set(rights) or any(type(value) not in (int, float) for row in mine.values() for value in row):
@@ -189,7 +191,7 @@ def _known_table(got: Any, want: Any, *, is_read: bool) -> Wrong | None:
     if all(row[0] == row[2] == 0 < row[4] for row in mine.values()):
         why = "no module has a call or forward time, but every module has backward time"
         then = (
-            "bind the loop's variable, for example with partial: a function that is created in a loop uses the "
+            "bind the loop's variable, for example with `partial`: a function that is created in a loop uses the "
             "variable's last value when it runs later"
         )
         return Wrong("forward passes were recorded as backward passes", why=why, next=then)
@@ -200,7 +202,7 @@ def _known_table(got: Any, want: Any, *, is_read: bool) -> Wrong | None:
     ):
         why = "each of your self times is the total minus the totals of all modules inside, at any depth"
         then = "subtract only the modules directly inside: their totals already include all deeper ones"
-        return Wrong("a module's time was subtracted from all modules around it", why=why, next=then)
+        return Wrong("your code subtracts a module's time from all modules around it", why=why, next=then)
     return None
 
 
@@ -211,11 +213,11 @@ def _off_all_above(name: str, rights: dict[str, list[float]], phase: int) -> flo
 
 
 def _table_symptom(name: str, column: str, *, said: Any, right: list[float]) -> Wrong:
-    place = f"{column} of {name} is {said!r}; the earlier columns and modules are right"
+    place = f"{column} of {name} is {answer_text(said)}; the earlier columns and modules are right"
     calls, forward_self, forward_total, backward_self, backward_total = right
     if column == "calls":
         return Wrong(
-            "the number of a module's calls is wrong",
+            "your table has the wrong number of calls for a module",
             why=place,
             next="count one call for each forward pass through the module",
         )
@@ -223,27 +225,31 @@ def _table_symptom(name: str, column: str, *, said: Any, right: list[float]) -> 
     own, total = (forward_self, forward_total) if phase == "forward" else (backward_self, backward_total)
     if column.endswith("self_s") and close(said, total):
         return Wrong(
-            "a self time includes the time of the modules inside",
+            "a self time in your table includes the time of the modules inside",
             why=place,
             next="when a module ends, add its time to what the module around it has to subtract",
         )
     if not said and phase == "backward":
         return Wrong(
-            "the backward pass took no time",
+            "in your table, a module's backward pass takes no time",
             why=place,
-            next="begin it in full_backward_pre hooks, and end it in full_backward hooks",
+            next="start timing the pass in full_backward_pre hooks, and stop in full_backward hooks",
         )
     whole = own if column.endswith("self_s") else total
     if calls > 1 and type(said) in (int, float) and close(said * calls, whole, rtol=0.1):
-        return Wrong("a module's row contains only one of its calls", why=place, next="add up the times of all calls")
+        return Wrong(
+            "a module's row in your table contains only one of its calls",
+            why=place,
+            next="add up the times of all calls",
+        )
     if type(said) in (int, float) and 0 < said < 0.5 * whole:
         return Wrong(
-            "a module was timed before the device had finished its work",
+            "your hooks read the clock before the device had finished a module's work",
             why=f"{place}; a launch returns long before its kernel ends",
             next="wait for the device before each reading of the clock",
         )
     return Wrong(
-        "a module's time is wrong",
+        "your time of a module is wrong",
         why=place,
         next="go through one module by hand: which hook runs when, and what is on the stack then?",
     )
@@ -253,7 +259,7 @@ def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
     mine, rights = _events(text), _events(want)
     if len(mine) > _MAX_EVENTS or [event[:2] for event in mine] != [event[:2] for event in rights]:
         raise Wrong(
-            "the trace does not contain one event for each call of each module",
+            "your trace does not contain exactly one event for each call of each module",
             why=f"got {len(mine)} complete events; expected {len(rights)}, with the names and cats of the task",
             next='write one event with ph "X" for the forward and one for the backward pass of each call, under the '
             "module's name",
@@ -262,15 +268,15 @@ def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
     for (phase, name, start, spent), right in zip(mine, rights, strict=True):
         if not close(spent, right[3], rtol=1e-6, atol=1e-3) or not close(start, right[2], rtol=1e-6, atol=1e-3):
             raise Wrong(
-                "an event of the trace has the wrong ts or dur",
-                why=f"the {phase} of {name} begins at {start!r} and lasts {spent!r}, in the file's unit",
-                next="give ts (when it began) and dur (how long it lasted) in microseconds",
+                "an event of your trace has the wrong `ts` or `dur`",
+                why=f"in your trace, the {phase} of {name} has ts {start:.6g} and dur {spent:.6g}",
+                next="give both in microseconds: `ts` is when the event began, and `dur` is how long it lasted",
             )
         if not all(_near(known, 1e-6 * moment) for moment in (start, start + spent)):
             raise Wrong(
-                "an event begins or ends at a time that the clock never showed",
+                "an event of your trace begins or ends at a time that the clock never showed",
                 why=f"the {phase} of {name} has times that are not readings of the given clock",
-                next="take ts and dur from clock.now_s() in the hooks",
+                next="compute `ts` and `dur` from readings of clock.now_s() in the hooks",
             )
 
 
@@ -311,7 +317,7 @@ def _is_whole(value: Any) -> bool:
 
 def _no_trace(why: str) -> Wrong:
     return Wrong(
-        "a trace viewer cannot open the trace",
+        "a trace viewer cannot open your trace",
         why=why,
         next='return {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur", "pid", "tid"}, ...]} from trace()',
     )

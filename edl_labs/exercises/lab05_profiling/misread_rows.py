@@ -57,7 +57,7 @@ def known_difficulty(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong
         return None
     if all(_alike(mine["self"], _all_inside_off(case["rows"])) for case, mine in zip(cases, got, strict=True)):
         return Wrong(
-            "the rows inside callees were subtracted too",
+            "your code also subtracted the rows inside callees",
             why="in all cases, your code subtracted from each row all the rows inside it, including grandchildren",
             next="subtract only the rows directly inside: their time already includes all deeper rows",
         )
@@ -92,37 +92,37 @@ def _lasts_s(row: dict[str, Any]) -> float:
 _DIFFICULTIES = (
     (
         "threads",
-        "rows of a different thread were treated as nested",
+        "your code treats rows of a different thread as nested",
         "if the threads run one after the other",
         "keep a separate stack for each thread: a row can only be inside rows of its own thread",
     ),
     (
         "touching",
-        "a row that begins exactly when another one ends was counted as inside that one",
+        "if one row ends exactly when another begins, your code puts the second inside the first",
         "if there is a gap between such rows",
         "compare with <=, not <: if one row ends exactly when another one begins, it has already ended",
     ),
     (
         "together",
-        "of two rows that begin together, the shorter one was counted as the caller",
+        "if two rows begin together, your code counts the shorter one as the caller",
         "if no two rows begin together",
         "sort by start, and for equal starts by descending end: the longer row is the caller",
     ),
     (
         "order",
-        "the rows were used in the order of the list, which is arbitrary",
+        "your code goes through the rows in the order of the list, which is arbitrary",
         "if the same rows are sorted by their start",
         "sort the rows first, by start, and longer ones first",
     ),
     (
         "recursion",
-        "an operator that calls itself has too much or too little time",
+        "in your answer, an operator that calls itself has too much or too little time",
         "if no row has the same name as a row around it",
-        "subtract a row inside one of the same name like any other; the self times of both count for that name",
+        "subtract a row from its parent even if both have the same name, and add the self times of both to that name",
     ),
     (
         "names",
-        "rows with the same name were not added up",
+        "your code does not add up rows with the same name",
         "if each row has its own name",
         "add each row to the time that its name already has, instead of replacing that time",
     ),
@@ -157,8 +157,8 @@ def _apart(entry: Any) -> float:
 
 
 _TWO = (
-    "use two tests in this order: work that exceeds the CPU's peak within cuda_s ran on the GPU; otherwise, "
-    "compare the columns"
+    "use two tests in this order: an operator that the CPU cannot finish within cuda_s, even at its peak, ran on the "
+    "GPU; otherwise, compare the columns"
 )
 _EITHER = "compare abs(cuda_s - cpu_s): two readings of one clock differ by at most 5 % of cpu_s, up or down"
 _RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
@@ -172,45 +172,45 @@ _RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
         _TWO,
         lambda e, p: not _fast(e, p),
     ),
-    ("ran_on always returned the GPU", "a CUDA column alone proves nothing: " + _TWO, lambda e, p: False),
-    ("ran_on always returned the CPU", _TWO, lambda e, p: True),
+    ("your `ran_on()` always returned the GPU", "a CUDA column alone proves nothing: " + _TWO, lambda e, p: False),
+    ("your `ran_on()` always returned the CPU", _TWO, lambda e, p: True),
     (
-        "every cuda_s below cpu_s was accepted as a reading of the same clock",
+        "your code accepts every cuda_s below cpu_s as a reading of the same clock",
         _EITHER,
         lambda e, p: not _fast(e, p) and _apart(e) <= 0.05,
     ),
     (
-        "every cuda_s above cpu_s was accepted as a reading of the same clock",
+        "your code accepts every cuda_s above cpu_s as a reading of the same clock",
         _EITHER,
         lambda e, p: not _fast(e, p) and _apart(e) >= -0.05,
     ),
     (
-        "the work was compared with the CPU's peak within cpu_s",
-        "use cuda_s, the time that the work is claimed to take: could the CPU have been that fast?",
+        "your code compares the work with what the CPU can do at its peak within cpu_s",
+        "use cuda_s, the time that the work is said to take: could the CPU have been that fast?",
         lambda e, p: not _fast(e, p, "cpu_s") and abs(_apart(e)) <= 0.05,
     ),
     (
-        "an operator with 0 FLOPs was assigned to the CPU without comparing its columns",
+        "your code assigns an operator with 0 FLOPs to the CPU without comparing its columns",
         "compare the columns in this case: 0 FLOPs never exceed a peak",
         lambda e, p: not e["flop"] or (not _fast(e, p) and abs(_apart(e)) <= 0.05),
     ),
     (
-        "an operator with 0 FLOPs was assigned to the GPU without comparing its columns",
+        "your code assigns an operator with 0 FLOPs to the GPU without comparing its columns",
         "compare the columns in this case: 0 FLOPs never exceed a peak",
         lambda e, p: bool(e["flop"]) and not _fast(e, p) and abs(_apart(e)) <= 0.05,
     ),
     (
-        "only columns that are (almost) equal were accepted as readings of one clock",
+        "your code accepts only columns that are (almost) equal as readings of one clock",
         _EITHER,
         lambda e, p: not _fast(e, p) and abs(_apart(e)) <= 1e-6,
     ),
     (
-        "the comparison with the peak is reversed",
+        "your comparison with the peak is reversed",
         _TWO,
         lambda e, p: _fast(e, p) and abs(_apart(e)) <= 0.05,
     ),
     (
-        "the two devices are swapped",
+        "your answers swap the two devices",
         _TWO,
         lambda e, p: _fast(e, p) or abs(_apart(e)) > 0.05,
     ),

@@ -20,7 +20,7 @@ def known_reading(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
         return None
     for fits, what, why, then in _READINGS:
         if all(fits(*one) for one in zip(cases, mine, rights, strict=True)):
-            return Wrong(what, why=f"{why}; all of your rows show this", next=then)
+            return Wrong(what, why=f"{why}; all of your rows show this mistake", next=then)
     return None
 
 
@@ -84,37 +84,37 @@ def _twice(case: Any, mine: Rows, right: Rows) -> bool:
 _READINGS: list[tuple[Callable[[Any, Rows, Rows], bool], str, str, str]] = [
     (
         _rows_of_the_window,
-        "frames that occur only before the window have no row",
-        "own_s and total_s cover the whole run, so each frame of the run needs a row",
-        "make rows from all active samples; their shares of the window may be 0",
+        "your table has no row for frames that occur only before the window",
+        "`own_s` and `total_s` cover the whole run, so each frame of the run needs a row",
+        "make a row for every frame of all active samples; its shares of the window may be 0",
     ),
     (
         _of_the_window,
-        "the seconds cover only the window, not the whole run",
-        "own and total are shares of the window, but own_s and total_s are seconds of the whole run",
-        "count own_s and total_s over all active samples of the run",
+        "your seconds cover only the window, not the whole run",
+        "`own` and `total` are shares of the window, but `own_s` and `total_s` are seconds of the whole run",
+        "compute `own_s` and `total_s` from all active samples of the run",
     ),
     (
         _without_own,
-        "a frame's own samples are missing from its total",
+        "your totals leave out the samples in which the frame itself was running",
         "a frame that is running is on the stack as well",
         "count in its total every sample that has the frame on its stack, even if the frame is the last one there",
     ),
     (
         _whole_run_over_the_window,
-        "the shares count the samples of the whole run",
-        "your code divides them by the window, so they may exceed 1",
-        "count only the last `window` samples for own and total: window is a number of samples, not of seconds",
+        "your shares count the samples of the whole run",
+        "your code divides this count by `window`, so a share may exceed 1",
+        "count only the last `window` samples for `own` and `total`: `window` is a number of samples, not of seconds",
     ),
     (
         _with_idle,
-        "the rows include samples in which the thread was only waiting",
+        "your rows include samples in which the thread was only waiting",
         "a row counts active samples; idle samples count only in the denominator",
         "leave out idle samples before you go through the stacks",
     ),
     (
         _twice,
-        "a frame that is on a stack twice was counted twice",
+        "your code counts a frame twice if it is on a stack twice",
         "a frame that calls itself is on the stack twice, but the sample is still only one tick",
         "count a sample once for each different frame on its stack",
     ),

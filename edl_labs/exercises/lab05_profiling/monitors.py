@@ -60,7 +60,7 @@ class ReadTheMonitors(Exercise):
             load = ", ".join(f"{share:.0f}" for share in _means(case)["gpus"])
             why = f"in every case your answer follows memory_percent; the load of the GPUs here is {load} %"
             then = "use utilisation_percent, which says how busy a GPU is; memory_percent says how full its memory is"
-            return Wrong("the memory of the GPUs was used as their load", why=why, next=then)
+            return Wrong("your answers use the memory of the GPUs as their load", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -124,19 +124,20 @@ def _resource_symptom(case: Any, *, said: str, right: str) -> Wrong:
         )
     if said == "memory":
         return Wrong(
-            "memory in use was treated as a shortage of memory",
-            why="files that were read stay in free memory, and unused pages stay in the swap: neither costs time",
+            "your answer treats memory in use as a shortage of memory",
+            why="files that were read stay cached in free memory, and unused pages stay in the swap: neither costs "
+            "time",
             next="call memory the limit only if there is, on average, traffic to and from the swap",
         )
     if said == "gpu" and min(seen["gpus"]) < FULL_PERCENT <= max(seen["gpus"]):
         return Wrong(
-            "one busy GPU was treated as if all were busy",
+            "your answer treats one busy GPU as if all GPUs were busy",
             why=f"on average, the GPUs show {', '.join(f'{share:.0f} %' for share in seen['gpus'])}",
             next="look at the utilisation of each GPU, as the deck says",
         )
     if said == "cpu" and cpu < FULL_PERCENT <= cpu + seen["iowait"]:
         return Wrong(
-            "waiting for the disk was counted as processor work",
+            "your answer counts waiting for the disk as processor work",
             why=f"on average, user and system are {cpu:.0f} % and iowait is {seen['iowait']:.0f} %: a waiting core is "
             "idle",
             next="leave iowait out of the time in which a core is busy",
@@ -164,9 +165,9 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
     ]
     if right == "one core" and said == "none" and max(user) < FULL_PERCENT:
         return Wrong(
-            "the time spent in the system is missing",
-            why=f"one core is at {max(seen['cores']):.0f} % with user and system together, but no core reaches "
-            f"{FULL_PERCENT} % with user only",
+            "your answer overlooks the time that a core spends in the system",
+            why=f"one core is at {max(seen['cores']):.0f} % with user and system time together, but no core reaches "
+            f"{FULL_PERCENT} % with user time only",
             next="add up user and system for each core, since both keep it busy, then look at each core separately",
         )
     if right == "one core" and said == "none":
@@ -185,7 +186,7 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
         )
     if said == "one core":
         return Wrong(
-            "your answer is one core, but another resource is full",
+            "your answer is 'one core', but another resource is full",
             why=f"{right} is full too, and a single core counts only if nothing else is full",
             next="look at individual cores last",
         )
@@ -206,11 +207,11 @@ def _tool_symptom(case: Any, *, said: str, resource: str) -> Wrong:
     if resource not in named[said]["shows"]:
         return Wrong(
             "your tool does not show the resource in question",
-            why=f"{said} shows {', '.join(named[said]['shows'])}, but not {resource}",
+            why=f"{said} shows {', '.join(named[said]['shows'])}, but not {resource!r}",
             next="choose among the tools that show this resource",
         )
     return Wrong(
-        "a cheaper tool also shows this resource",
-        why=f"{said} takes {named[said]['hours']} h",
+        "your tool is not the cheapest one that shows this resource",
+        why=f"{said!r} takes {named[said]['hours']} h",
         next="of the tools that show the resource, choose the one with the fewest hours",
     )

@@ -118,7 +118,7 @@ def _judge_work(run: Replay, plan: JobPlan) -> None:
     foreign = any(entry["name"] not in known or entry.get("duration_s") != costs(entry) for entry in launches)
     if foreign or any(run.launches.get(name, 0) != steps for name in passes):
         raise Wrong(
-            "the program does not contain the same training",
+            "your program does not contain the same training",
             why="each step must have one forward pass, one backward pass and one update of every parameter, on the "
             "device",
             next="change only the code around the model's work, and call job.forward, job.backward and an update in "
@@ -127,7 +127,7 @@ def _judge_work(run: Replay, plan: JobPlan) -> None:
     _Followed(plan, run.program).judge()
     if run.races:
         raise Wrong(
-            "the program has a race", why=str(run.races[0]), next="wait for a copy to end before you reuse its memory"
+            "your program has a race", why=str(run.races[0]), next="wait for a copy to end before you reuse its memory"
         )
 
 
@@ -314,10 +314,10 @@ def _reading(run: Replay, plan: JobPlan) -> None:
     reads = sum(entry["op"] == "host_work" and bool(entry.get("writes")) for entry in run.program)
     if reads > plan.batches:
         raise Wrong(
-            "the same batches are read and decoded more than once",
+            "your program reads and decodes the same batches more than once",
             why=f"{reads} reads in {len(plan.order)} steps for {plan.batches} different batches: your code does not "
             "keep what it reads, or keeps it under a key that never repeats, such as the step",
-            next="keep each batch under its own number, which repeats: a batch that was read does not change",
+            next="store each batch under its own number: the same numbers come again, and a batch does not change",
         )
 
 
@@ -328,7 +328,7 @@ def _copying(run: Replay, plan: JobPlan) -> None:
     if slow:
         how = "pageable" if places[slow[0]["src"][0]] == "pageable" else "pinned"
         raise Wrong(
-            "the host waits for copies of batches",
+            "in your program, the host waits for copies of batches",
             why=f"{len(slow)} of {len(copies)} copies block it; the first comes from {how} memory",
             next="which two things make a copy asynchronous? One is set where the batch is read, the other where it is "
             "copied",
@@ -340,9 +340,9 @@ def _host_reads(run: Replay, plan: JobPlan) -> None:
     early = sum(entry["op"] == "item" for entry in run.program[:last])
     if early > len(plan.order) // 10:
         raise Wrong(
-            "the host reads the loss while the device should be working",
+            "in your program, the host reads the loss while the device should be working",
             why=f"it does so {counted(early, 'time')} before the last launch; each time, the device runs out of work",
-            next="keep the losses on the device and read them after the loop: the numbers are not needed before",
+            next="keep the losses on the device and read them after the loop: the numbers are not needed earlier",
         )
 
 
@@ -350,7 +350,7 @@ def _optimizer(run: Replay, plan: JobPlan) -> None:
     small = sum(count for name, count in run.launches.items() if name.startswith("update layer"))
     if small:
         raise Wrong(
-            "the optimizer launches a separate kernel for each parameter",
+            "in your program, the optimizer launches a separate kernel for each parameter",
             why=f"it makes {small} launches, each of which takes the host longer than the device",
             next="use a fused optimizer, which updates everything at once",
         )
@@ -361,7 +361,7 @@ def _memory(run: Replay, plan: JobPlan) -> None:
     waits = sum(entry["op"] in ("synchronize", "sync_stream", "sync_event") for entry in run.program[:last])
     if waits:
         raise Wrong(
-            "the host waits for the device in the middle of the training",
+            "in your program, the host waits for the device in the middle of the training",
             why=f"there are {waits} synchronisations before the last launch, although no result is needed there",
             next="which call gives back memory that the next step has to allocate again?",
         )
@@ -371,7 +371,7 @@ def _layout(run: Replay, plan: JobPlan) -> None:
     conversions = sum(n for name, n in run.launches.items() if name.startswith(("nchwToNhwc", "convert ")))
     if conversions > len(plan.parameters):
         raise Wrong(
-            "the same data are converted from one layout to another again and again",
+            "your program converts the same data from one layout to another again and again",
             why=f"there are {conversions} conversion kernels, but {len(plan.parameters)} would be enough",
             next="what could be converted once, before the first step?",
         )

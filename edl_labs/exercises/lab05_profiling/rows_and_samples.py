@@ -44,7 +44,7 @@ class SelfTimes(Exercise):
         if set(mine) != set(rights):
             odd = sorted(set(mine) ^ set(rights))[0]
             raise Wrong(
-                f"the table is missing a name, or has an extra one: {odd[:40]}",
+                f"your table is missing a name, or has an extra one: {odd[:40]}",
                 why="every name that occurs in the rows must have one entry",
                 next="add up the self times of all rows with the same name",
             )
@@ -56,9 +56,9 @@ class SelfTimes(Exercise):
                 raise _device_symptom(entry, str(said), right, peak=case["cpu_flop_per_s"])
         if len(got["ran"]) != len(want["ran"]):
             raise Wrong(
-                "answers of ran_on are missing",
+                "your `ran_on()` did not answer for every operator",
                 why="each operator needs one answer",
-                next="return cpu or gpu for each operator",
+                next='return "cpu" or "gpu" for each operator',
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -104,7 +104,7 @@ class ReadASampler(Exercise):
         mine, rights = ({row[0]: row[1:] for row in side["rows"]} for side in (got, want))
         if set(mine) != set(rights):
             raise Wrong(
-                "the rows are not the frames of the active samples",
+                "your rows are not the frames of the active samples",
                 why="a frame needs a row if it is on a stack that was sampled while the thread was active",
                 next="go through all frames on the stacks of the active samples, and make a row for every name",
             )
@@ -118,7 +118,7 @@ class ReadASampler(Exercise):
         for key in ("active", "gil"):
             if not close(got[key], want[key], rtol=1e-6, atol=1e-12):
                 raise Wrong(
-                    f"{key!r} should not be {got[key]!r}",
+                    f"your share {key!r} should not be {answer_text(got[key])}",
                     why="the header gives shares of all samples of the run, including idle ones",
                     next="divide by the number of all samples",
                 )
@@ -157,25 +157,25 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     for factor, unit in ((1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
         if all(close(mine[one], factor * right, rtol=1e-6) for one, right in rights.items()):
             why = f"for {name}, expected {rights[name]:.4g} s, got {said:.4g}"
-            return Wrong(f"the self times are in {unit}", why=why, next="return seconds, the unit of the rows")
+            return Wrong(f"your self times are in {unit}", why=why, next="return seconds, the unit of the rows")
     if any(type(value) in (int, float) and value < 0 for value in mine.values()):
         worst = min((n for n in mine if type(mine[n]) in (int, float)), key=mine.__getitem__)
         return Wrong(
-            f"the self time of {worst} is negative",
+            f"your self time of {worst} is negative",
             why="either a later row of that name replaced an earlier one, or your code subtracted time that is not "
             f"directly inside it: {', or '.join(_taken_off(case))}",
             next="subtract only the rows of its own thread that are directly inside it",
         )
     if close(said, _totals(case)[name], rtol=1e-6):
         return Wrong(
-            f"{name} has its total time instead of its self time",
+            f"{name} has its total time instead of its self time in your answer",
             why="the time of its callees is counted twice: in its own row, and again in their rows",
             next="subtract the time of the rows directly inside it",
         )
     have, should = (sum(v for v in side.values() if type(v) in (int, float)) for side in (mine, rights))
     if not close(have, should, rtol=1e-6):
         return Wrong(
-            "the self times do not add up to the busy time of the threads",
+            "your self times do not add up to the busy time of the threads",
             why=f"they add up to {seconds(have)}, but the outermost rows add up to {seconds(should)}",
             next="check two cases: a row can only be inside a row of its own thread, and a name may repeat, even "
             "inside itself",
@@ -187,7 +187,7 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     )
 
 
-_NO_FLOP = "compare the two columns: 0 FLOPs take no time on any CPU, so its speed says nothing here"
+_NO_FLOP = "compare the two columns: 0 FLOPs take no time on any CPU, so the CPU's speed proves nothing here"
 
 
 def _taken_off(case: Any) -> list[str]:
@@ -220,15 +220,16 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     apart, bound = abs(entry["cuda_s"] - entry["cpu_s"]), 0.05
     if (apart <= bound * entry["cuda_s"]) != (apart <= bound * entry["cpu_s"]):
         then = "compare the difference with 0.05 * cpu_s"
-        return Wrong("the 5 % were computed from the wrong column", why=f"they are 5 % of cpu_s: {rate}", next=then)
+        why = f"the limit is 5 % of cpu_s: {rate}"
+        return Wrong("your code computes the 5 % from the wrong column", why=why, next=then)
     if right == "cpu":
         return Wrong(
-            "an operator that never left the CPU was assigned to the GPU",
+            "your code assigns an operator that never left the CPU to the GPU",
             why=f"a CUDA column alone proves nothing: {rate}",
             next="when are the two columns two readings of the same wall clock?" if entry["flop"] else _NO_FLOP,
         )
     return Wrong(
-        "an operator that ran on the GPU was assigned to the CPU",
+        "your code assigns an operator that ran on the GPU to the CPU",
         why=f"the CPU's peak or the two columns show that it ran on the GPU: {rate}",
         next="could the CPU have been that fast at all? Check this first" if entry["flop"] else _NO_FLOP,
     )
@@ -241,10 +242,10 @@ def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: floa
         return None
     why = f"got {said:.4g} for `{column}` of {frame}"
     if right and close(said, 100 * right):
-        return Wrong("the shares are percentages", why=why, next="return a fraction of at most 1")
+        return Wrong("your shares are percentages", why=why, next="return a fraction of at most 1")
     active = sum(not sample["idle"] for sample in samples[-window:])
     if active and close(said, right * window / active):
-        what = "the shares were divided by only the active samples"
+        what = "your code divides the shares by the number of active samples only"
         return Wrong(what, why=why, next="divide by all samples of the window, including idle ones")
     outermost = sum(sample["stack"][0] == frame for sample in samples[-window:] if not sample["idle"])
     if column == "own" and same_totals and close(said, outermost / window):
@@ -253,7 +254,9 @@ def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: floa
     seen = sum(stack[-1] == frame if column == "own" else frame in stack for stack in first)
     if close(said, seen / window):
         return Wrong(
-            "the window was taken from the first samples, not the last", why=why, next=f"use the last {window} samples"
+            "your code takes the window from the first samples, not from the last",
+            why=why,
+            next=f"use the last {window} samples",
         )
     return None
 
@@ -267,27 +270,27 @@ def _sampler_symptom(case: Any, frame: str, column: str, *, said: Any, rights: A
     roots["own_s"] = sum(stack[0] == frame for stack in stacks) / case["rate_hz"]
     if column in roots and close(said, roots[column], atol=1e-12):
         return Wrong(
-            f"the own time of {frame} comes from the wrong end of the stack",
+            f"in your rows, the own time of {frame} comes from the wrong end of the stack",
             why="a sample counts as own time of only one frame, the one that was running",
             next="which frame is running, if the outermost frame comes first?",
         )
     repeated = sum(stack.count(frame) for stack in stacks) / case["rate_hz"]
     if column == "total_s" and close(said, repeated) and not close(repeated, total_s):
         return Wrong(
-            f"the total time of {frame} counts some samples twice",
+            f"your total time of {frame} counts some samples twice",
             why="the function is on some stacks twice, since it calls itself, but each sample is only one tick of time",
             next="count a sample once for each different frame on its stack",
         )
     whole = {"own": own_s, "total": total_s}.get(column)
     if whole is not None and close(said, whole * case["rate_hz"] / len(case["samples"])):
         return Wrong(
-            f"the share of {frame} covers the whole run",
-            why="shares cover only the window, which is the last samples; own_s and total_s cover the whole run",
+            f"your share of {frame} covers the whole run",
+            why="shares cover only the window, which is the last samples; `own_s` and `total_s` cover the whole run",
             next=f"use only the last {window} samples for `own` and `total`",
         )
     return Wrong(
-        f"`{column}` of {frame} is wrong",
-        why=f"got {said!r}; {_COLUMNS[column]}",
+        f"your `{column}` of {frame} is wrong",
+        why=f"got {answer_text(said)}; {_COLUMNS[column]}",
         next="count by hand for this one frame, in the stacks of active samples",
     )
 

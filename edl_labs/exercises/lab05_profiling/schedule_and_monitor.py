@@ -35,7 +35,9 @@ class ScheduleStates(Exercise):
             if said != right and not case["repeat"] and set(got) == {"none"}:
                 why = f"all of your {len(got)} states are 'none'"
                 raise Wrong(
-                    "repeat=0 was treated as no cycle at all", why=why, next="how many cycles does `repeat=0` ask for?"
+                    "your code treats `repeat=0` as no cycle at all",
+                    why=why,
+                    next="how many cycles does `repeat=0` ask for?",
                 )
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
@@ -171,7 +173,7 @@ def _blocks_together(case: Any, want: Any) -> float:
 
 
 _MEAN = (
-    "a short kernel has the same weight as a long one",
+    "your function gives a short kernel the same weight as a long one",
     "your function returned the plain mean of the kernels' shares",
     "weight each kernel's share by its duration, which gives SM-seconds",
 )
@@ -181,7 +183,7 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         0,
         _first_to_last,
         (
-            "the pauses between kernels were counted as busy",
+            "your function counts the pauses between kernels as busy",
             "your utilisation covers all the time from the first start to the last end",
             "add up only the time in which a kernel runs: between two kernels, there may be a pause",
         ),
@@ -190,7 +192,7 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         0,
         _in_order_of_list,
         (
-            "the kernels were used in the order of the list",
+            "your function goes through the kernels in the order of the list",
             "the order of the list is arbitrary: a kernel that starts earlier may come later in it",
             "sort the kernels by their start",
         ),
@@ -199,7 +201,7 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         0,
         _ended_by_a_kernel_inside,
         (
-            "a short kernel inside a longer one ended the busy stretch",
+            "in your function, a short kernel inside a longer one ends the busy stretch",
             "your code keeps the end of the kernel that started last, although an earlier one is still running",
             "until when is the device busy if the previous kernel ends later than this one?",
         ),
@@ -208,8 +210,8 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         1,
         _without_waves,
         (
-            "more SMs were counted as working than the device has",
-            "each block was counted as one SM for the whole duration of its kernel",
+            "your function counts more working SMs than the device has",
+            "it counts each block as one working SM for the whole duration of its kernel",
             "a kernel with more blocks than SMs runs in waves: how many of its blocks run at the same time?",
         ),
     ),
@@ -217,7 +219,7 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         1,
         _rounded_waves,
         (
-            "the number of waves was rounded to the nearest integer",
+            "your function rounds the number of waves to the nearest integer",
             "blocks that are left over need a wave of their own, however few they are",
             "round the number of waves up",
         ),
@@ -228,7 +230,7 @@ _OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str
         1,
         _blocks_together,
         (
-            "the blocks of all kernels were combined into common waves",
+            "your function combines the blocks of all kernels into common waves",
             "each kernel runs in its own waves, and has its own empty places in the last one",
             "count the waves of each kernel separately, and weight its share by its duration",
         ),
@@ -254,7 +256,7 @@ def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong
     start, is_over = case["skip_first"], len(saved) == case["repeat"] and step > saved[-1]
     if step < start or (said != "none" and is_over):
         return Wrong(
-            "the profiler is active in steps in which it should be idle",
+            "in your list, the profiler is active in steps in which it should be idle",
             why=place,
             next="return 'none' in the first skip_first steps, and after the last cycle: which of the two is this "
             "step?",
@@ -262,27 +264,31 @@ def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong
     is_later = bool(saved) and step > saved[0]
     if case["stretch"] > 1 and case["wait"] and is_later:
         then = "make each cycle wait `stretch` times as long as the previous one; the first waits `wait` steps"
-        return Wrong("a later cycle waits too long or not long enough", why=place, next=then)
+        return Wrong("in your list, a later cycle waits too long or not long enough", why=place, next=then)
     if said == "none" and not case["repeat"] and is_later:
         return Wrong(
-            "the cycles end although `repeat` is 0", why=place, next="how many cycles does `repeat=0` ask for?"
+            "in your list, the cycles end, but `repeat` is 0",
+            why=place,
+            next="how many cycles does `repeat=0` ask for?",
         )
     if start and is_later:
         return Wrong(
-            "a later cycle is shifted",
+            "in your list, a later cycle is shifted",
             why=place,
             next="apply skip_first only before the first cycle, and count all cycles from there",
         )
-    return Wrong("a state is wrong", why=place, next="where in its cycle is this step: waiting, warming up or active?")
+    return Wrong(
+        "one of your states is wrong", why=place, next="where in its cycle is this step: waiting, warming up or active?"
+    )
 
 
 def _utilisation_symptom(case: Any, said: Any) -> Wrong:
     added = sum(kernel["end_s"] - kernel["start_s"] for kernel in case["kernels"])
     if close(said, added / case["window_s"]):
         return Wrong(
-            "kernels that run at the same time are counted twice",
+            "your utilisation counts time twice when two kernels run at once",
             why=f"their durations add up to {seconds(added)}, in a window of {seconds(case['window_s'])}",
-            next="count the time in which any kernel runs, no matter how many run then",
+            next="count the time in which any kernel runs, however many run at once",
         )
     return Wrong(
         f"{said!r} is not the utilisation",
@@ -307,24 +313,24 @@ def _sm_symptom(case: Any, got: Any, want: Any) -> Wrong:
     )
     if close(got[1], full / case["window_s"]):
         return Wrong(
-            "a last wave that is not full was counted as full",
+            "your function counts a last wave that is not full as full",
             why="a kernel with more blocks than SMs runs in waves, and the last wave may have empty places",
             next="how many waves are there, and how many places do they have in all?",
         )
     if close(got[1], _sm_share_with_a_wave_more(case)):
         return Wrong(
-            "an empty wave was added after blocks that fill their last wave exactly",
+            "your function adds an empty wave after blocks that fill their last wave exactly",
             why=f"{case['sm_count']} blocks on {case['sm_count']} SMs are one wave, not two",
             next="round the number of waves up; do not round it down and add one",
         )
     if close(got[1] * got[0], want[1]):
         return Wrong(
-            "the SMs' share was divided by the busy time, not by the window",
+            "your function divides the SMs' share by the busy time, not by the window",
             why="while no kernel runs, no SM works either, and that time counts too",
             next="divide by the length of the window",
         )
     return Wrong(
-        "the share of SMs at work is wrong",
+        "your share of SMs at work is wrong",
         why=f"got {got[1]!r}; it is the SM-seconds at work divided by the SM-seconds in the window",
         next="for each kernel, multiply its duration by the average number of SMs that run one of its blocks",
     )

@@ -191,21 +191,26 @@ def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, s
     sums = [
         {of: sum(spent for (one, _), spent in side.items() if one == of) for of in PATTERNS} for side in (mine, rights)
     ]
-    why = f"for {line} and {pattern}: expected {rights.get(wrong[0], 0.0):.3g} s, got {mine.get(wrong[0], 0.0):.3g} s"
+    why = (
+        f"for {line} and {pattern}: expected {seconds(rights.get(wrong[0], 0.0))}, "
+        f"got {seconds(mine.get(wrong[0], 0.0))}"
+    )
     if all(close(sums[0][of], sums[1][of], atol=_NOTHING_S) for of in PATTERNS):
         then = "which line does each piece belong to? Charge the cost of a wait to the line of that wait"
-        raise Wrong("each pattern has the right seconds, but at the wrong lines", why=why, next=then)
+        raise Wrong("in your answer, each pattern has the right seconds, but at the wrong lines", why=why, next=then)
     if any(("copy", at) in wrong for of, at in more if of == "synchronisation"):
-        then = 'charge a wait whose name is "copy" to copy: it is a copy that blocked the host'
-        raise Wrong("a copy that blocked the host is charged to synchronisation", why=why, next=then)
+        then = 'charge a wait whose name is "copy" to the pattern `copy`: it is a copy that blocked the host'
+        raise Wrong("your code charges a copy that blocked the host to synchronisation", why=why, next=then)
     kinds = {of for of, _ in more}
     if kinds == {"copy"}:
-        then = "subtract the part that overlaps with joined(kernels)"
-        raise Wrong("a copy is charged while a kernel runs", why=why, next=then)
+        then = "subtract the part of the copy that overlaps with joined(kernels)"
+        raise Wrong("your code charges a copy while a kernel runs", why=why, next=then)
     if kinds == {"gpu"}:
-        then = "go through the kernels by their start, and count each only from where all earlier ones have ended"
-        raise Wrong("kernels that run at the same time are charged twice", why=why, next=then)
-    raise Wrong("a line is charged with the wrong time", why=why, next="go through the three rules, one span at a time")
+        then = "go through the kernels in order of their start, and count each only from the end of all earlier ones"
+        raise Wrong("your code charges time twice when two kernels run at once", why=why, next=then)
+    raise Wrong(
+        "your code charges the wrong time to a line", why=why, next="go through the three rules, one span at a time"
+    )
 
 
 def _of_own(got: Any, pattern: str, line: str, right: str, costs: dict[tuple[str, str], float]) -> str:
@@ -213,11 +218,11 @@ def _of_own(got: Any, pattern: str, line: str, right: str, costs: dict[tuple[str
     own = by_place(got)
     mine = [own.get((pattern, one), 0.0) for one in (line, right)]
     if not own:
-        return "charges() returned nothing that could be compared"
+        return "your `charges()` returned nothing that could be compared"
     if all(
         close(said, costs.get((pattern, one), 0.0), atol=1e-9) for said, one in zip(mine, (line, right), strict=True)
     ):
-        return "your charges are the same, but blame() did not choose the larger one"
+        return "your own charges are the same, but your `blame()` did not return the line with the larger one"
     return f"your own charges are {seconds(mine[0])} and {seconds(mine[1])}"
 
 
@@ -249,7 +254,7 @@ def _operation(operation: Any) -> str:
 def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
     if type(said) in (int, float) and said and close(1 / said, right, rtol=1e-3) and not close(right, 1, rtol=1e-3):
         return Wrong(
-            "a speed-up is inverted",
+            "one of your speed-ups is inverted",
             why=f"yours for {cause} is {said:.3g}, but a step that becomes faster has a speed-up above 1",
             next="divide the time of the unchanged step by the time without the cause",
         )
@@ -275,7 +280,7 @@ _IF = {
     "copy": "a copy counts only while no kernel overlaps it",
 }
 _NEXT = {
-    "gpu": "add up the kernels, joined where they overlap: how much of the window is left?",
+    "gpu": "add up the kernels, counting overlapping time only once: how much of the window is left?",
     "launch": "when the device became idle, was the host waiting for it? And how much of the idle time was loading?",
     "synchronisation": "add up the time after each wait until the device works again, not the waits themselves",
     "data": "which loads happen while the device is idle?",

@@ -55,7 +55,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, count=lambda one: one["repeat"] and one["repeat"] + 1),
         (
-            "there is one cycle more than `repeat` says",
+            "your list has one cycle more than `repeat` says",
             "your code applies `repeat` only to the cycles after the first one",
             "run `repeat` cycles in all; if it is 0, continue without end",
         ),
@@ -63,7 +63,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, count=lambda one: one["repeat"] and max(one["repeat"] - 1, 1)),
         (
-            "there is one cycle fewer than `repeat` says",
+            "your list has one cycle fewer than `repeat` says",
             "the last cycle is missing",
             "run `repeat` cycles in all; if it is 0, continue without end",
         ),
@@ -71,7 +71,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, waits=lambda one, number: one["wait"] * one["stretch"] ** (number + 1)),
         (
-            "the first cycle's wait was already stretched",
+            "your code already stretches the first cycle's wait",
             "the first cycle should wait `wait` steps",
             "start stretching with the second cycle: each wait is then `stretch` times the previous one",
         ),
@@ -79,7 +79,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, warms=_grown("warmup"), takes=_grown("active")),
         (
-            "warm-up and recording were stretched too",
+            "your code stretches warm-up and recording too",
             "only the wait should grow from cycle to cycle",
             "give every cycle `warmup` steps of warm-up and `active` steps of recording",
         ),
@@ -87,7 +87,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, takes=_grown("active")),
         (
-            "the recording was stretched too",
+            "your code stretches the recording too",
             "only the wait should grow from cycle to cycle",
             "record `active` steps in every cycle",
         ),
@@ -95,7 +95,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, warms=_grown("warmup")),
         (
-            "the warm-up was stretched too",
+            "your code stretches the warm-up too",
             "only the wait should grow from cycle to cycle",
             "give every cycle `warmup` steps of warm-up",
         ),
@@ -127,7 +127,7 @@ _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = 
     (
         lambda case: _laid(case, skipped=lambda cycles: [REST] * case["skip_first"] + cycles[case["skip_first"] :]),
         (
-            "the first cycle began before the skipped steps were over",
+            "in your list, the first cycle begins before the skipped steps are over",
             "your code only overwrites its first skip_first states with 'none'",
             "begin the first cycle, including its wait, at step skip_first",
         ),

@@ -67,10 +67,10 @@ _NUMBERS: tuple[tuple[str, Callable[[float, float], float]], ...] = (
     ("your function returned the seconds without the cause, not speed-ups", lambda gain, now_s: now_s / gain),
     ("your function returned the share of the time saved, not a speed-up", lambda gain, now_s: 1 - 1 / gain),
     ("your function returned the time saved in percent, not a speed-up", lambda gain, now_s: 100 * (1 - 1 / gain)),
-    ("the speed-ups are inverted", lambda gain, now_s: 1 / gain),
-    ("1 was subtracted from each speed-up", lambda gain, now_s: gain - 1),
-    ("the speed-ups are percentages", lambda gain, now_s: 100 * gain),
-    ("the speed-ups are percentages, with 100 subtracted", lambda gain, now_s: 100 * (gain - 1)),
+    ("your speed-ups are inverted", lambda gain, now_s: 1 / gain),
+    ("your function subtracts 1 from each speed-up", lambda gain, now_s: gain - 1),
+    ("your speed-ups are percentages", lambda gain, now_s: 100 * gain),
+    ("your speed-ups are percentages, with 100 subtracted", lambda gain, now_s: 100 * (gain - 1)),
 )
 
 
@@ -81,7 +81,7 @@ def _from_shares(mine: list[Gains], steps: list[tuple[Step, VirtualMachine]], ti
         bounds = [(said["kernels"], 1 - part * share) for said, share in zip(mine, shares, strict=True)]
         if all(left < 0.01 or close(said, 1 / left, rtol=1e-3) for said, left in bounds):
             return Wrong(
-                "the speed-ups were computed from shares, without simulating the changed step",
+                "your speed-ups come from shares, without simulating the changed step",
                 why=f"for the kernels, your answer is {formula} in every case, which is only an upper bound",
                 next="run step_s on the changed step: part of the removed time was hidden, and other work then becomes "
                 "visible",
@@ -193,11 +193,11 @@ def _one_for_the_step(*gone: str, last: bool = False) -> Callable[[Step], Step]:
 
 _ROW = "L(?:P*L)+"
 _TOGETHER = "replace launches in a row by one launch that lasts as long as all of them together"
-_APART = "end a row at anything other than launch and python: an item, a sync, a copy or a load stays where it is"
-_ENDS = "remove only the python between two launches of a row; keep it before the first and after the last"
-_HALVED = "for kernels, halve each launch's duration_s, and leave all other operations unchanged"
-_NO_WAITS = "for synchronisation, remove both item and sync, and leave all other operations unchanged"
-_NO_LOADS = "for data, remove load, and leave all other operations unchanged"
+_APART = "end a row at anything other than `launch` and `python`: an `item`, `sync`, `copy` or `load` stays where it is"
+_ENDS = "remove only the Python between two launches of a row; keep the Python before the first and after the last"
+_HALVED = "for kernels, halve the `duration_s` of each launch, and leave all other operations unchanged"
+_NO_WAITS = "for synchronisation, remove both `item` and `sync`, and leave all other operations unchanged"
+_NO_LOADS = "for data, remove each `load`, and leave all other operations unchanged"
 _PINNED = 'for copy, keep each copy on its stream, with "pinned": True, and leave all other operations unchanged'
 Removal = tuple[str, str, Callable[[Step], Step]]
 _REMOVALS: dict[str, tuple[Removal, ...]] = {
@@ -214,20 +214,24 @@ _REMOVALS: dict[str, tuple[Removal, ...]] = {
             _HALVED,
             _without("launch"),
         ),
-        ("the kernels were given no time at all, but they should take half of it", _HALVED, _times(0.0, "launch")),
+        (
+            "your code gives the kernels no time at all, but they should take half of their time",
+            _HALVED,
+            _times(0.0, "launch"),
+        ),
         ("the kernels were not halved: nothing was changed", _HALVED, _without()),
-        ("the kernels were given twice their time, not half of it", _HALVED, _times(2.0, "launch")),
+        ("your code gives the kernels twice their time, not half of it", _HALVED, _times(2.0, "launch")),
         ("the kernels were halved twice: they take a quarter of their time", _HALVED, _times(0.25, "launch")),
     ),
     "launch": (
         ("the kernels were removed with their launches", _TOGETHER, _without("launch")),
         ("the kernels and Python were removed with the launches", _TOGETHER, _without("launch", "python")),
-        ("the merged launch lasts only as long as its longest kernel", _TOGETHER, _rows(_ROW, _one(max))),
-        ("the merged launch lasts only as long as its first kernel", _TOGETHER, _rows(_ROW, _one(lambda s: s[0]))),
-        ("the merged launch lasts only as long as its last kernel", _TOGETHER, _rows(_ROW, _one(lambda s: s[-1]))),
+        ("your merged launch lasts only as long as its longest kernel", _TOGETHER, _rows(_ROW, _one(max))),
+        ("your merged launch lasts only as long as its first kernel", _TOGETHER, _rows(_ROW, _one(lambda s: s[0]))),
+        ("your merged launch lasts only as long as its last kernel", _TOGETHER, _rows(_ROW, _one(lambda s: s[-1]))),
         ("the Python between the merged launches was kept", _ENDS, _rows(_ROW, _one(sum, before=True))),
         ("the Python between the merged launches was kept", _ENDS, _rows(_ROW, _one(sum, behind=True))),
-        ("only adjacent launches were merged, not those with Python between them", _ENDS, _rows("LL+", _one(sum))),
+        ("your code merges only adjacent launches, not those with Python between them", _ENDS, _rows("LL+", _one(sum))),
         (
             "only launches with Python between them were merged, not adjacent ones",
             _ENDS,

@@ -189,24 +189,26 @@ def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device:
     return {min(mine, key=lambda span: span["start_s"])["line"]}
 
 
-_ONE = "use only the charges of the pattern passed to blame(), and return the line with the most seconds"
-_SECONDS = "compare the lines' seconds: max of a dict returns its largest key, unless `key=` says what to compare"
+_ONE = "use only the charges of the pattern passed to `blame()`, and return the line with the most seconds"
+_SECONDS = "compare the lines' seconds: `max()` of a dict returns its largest key, unless `key=` says what to compare"
 _MOVES = "update the largest seconds so far together with their line whenever you find a larger value"
-_LAST = "you returned the last line that `charges()` returns for the pattern, whatever its seconds are"
-_FIRST = "you returned the first line that `charges()` returns for the pattern, whatever its seconds are"
-_DOWNWARDS = "use max, or the last element of sorted, which sorts in ascending order"
+_LAST = "you returned the last line that `charges()` returns for the pattern, regardless of its seconds"
+_FIRST = "you returned the first line that `charges()` returns for the pattern, regardless of its seconds"
+_DOWNWARDS = "use `max()`, or the last element of `sorted()`, which sorts in ascending order"
 _NOT_THE_NUMBER = "add up the seconds that are charged to each line: a line with many short spans may cost little"
 _NOT_AVERAGED = "add up a line's charges without dividing them: the step pays for all of them"
-_HIDDEN = "charge each part of the window to one line, then add up: what runs while the device works costs nothing"
+_HIDDEN = (
+    "charge each part of the window to one line, then add up the charges: what runs while the device works is free"
+)
 _OTHERS = (
-    "the pattern was ignored: your line has the largest charge over all patterns together, or of the step's largest "
-    "pattern"
+    "your code ignores the pattern: your line has the largest charge of all patterns together, or of the step's "
+    "largest pattern"
 )
 _ALL_OF_A_LINE = (
     "you added up each line's seconds over all patterns: among the lines with this pattern, yours has the largest sum"
 )
 _LONGEST = "you returned the line with the pattern's longest span, which is not always the one to blame"
-_ADDED = "you added up the durations of each line's spans, whether they are hidden or not"
+_ADDED = "you added up the whole durations of each line's spans, including what is hidden"
 _AVERAGED = "you divided each line's charge by the number of its spans"
 _COUNTED = "you counted spans instead of adding up seconds: your line has the most spans"
 RAN_DRY = "you blamed the line that ran while the device was idle, not the one that had let it run out of work"
@@ -220,8 +222,8 @@ _HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
 )
 _CRITERIA: tuple[tuple[str, str, Picks], ...] = (
     ("you returned the line with the smallest charge, not the largest", _DOWNWARDS, _least),
-    ("you returned the last line in alphabetical order, whatever its seconds are", _SECONDS, _last_name),
-    ("you returned the first line in alphabetical order, whatever its seconds are", _SECONDS, _first_name),
+    ("you returned the last line in alphabetical order, regardless of its seconds", _SECONDS, _last_name),
+    ("you returned the first line in alphabetical order, regardless of its seconds", _SECONDS, _first_name),
     *((_LAST, _MOVES, partial(_last_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_FIRST, _SECONDS, partial(_first_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
     *((_OTHERS, _ONE, picks) for picks in (_of_all_patterns, _largest_charge, _largest_pattern)),

@@ -38,9 +38,9 @@ def known_charge(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
         if wrong - {"copy" if kind == "wait" else ""} == {pattern} and all(
             _is_whole(one, of, pattern, kind) for one, of in zip(mine, spans, strict=True)
         ):
-            why = f"your code charges the {names} of every line from start to end, even while the device works"
+            why = f"it charges the {names} of every line from start to end, even while the device works"
             then = "charge only the time in a gap, where the device has nothing to do: the rest costs the step nothing"
-            return Wrong(f"{names} are charged with their whole duration", why=why, next=then)
+            return Wrong(f"your code charges the whole duration of {names}", why=why, next=then)
     return _moved(off, spans) or _left_out(off, spans) or _replaced(off, mine)
 
 
@@ -58,7 +58,7 @@ def _known_name(got: list[Any], want: list[Any], rights: list[Charges]) -> Wrong
         then = "add up the charges of all lines for each pattern, then choose the largest sum"
         return Wrong("your answer is the pattern of the largest single charge", why=why, next=then)
     if all(name == max(of for of, _ in by) for name, _, by in rows):
-        then = "pass key=… to max, so that it compares the seconds: max of a dict compares its keys"
+        then = "pass key=… to `max()`, so that it compares the seconds: `max()` of a dict compares its keys"
         return Wrong("your answer is the pattern that comes last in alphabetical order", why=why, next=then)
     return None
 
@@ -75,14 +75,14 @@ def _moved(off: list[Charges], spans: list[Any]) -> Wrong | None:
     why = f"{place[1]} is charged {seconds(by)} too much for {place[0]}"
     overlap = all(_overlap(of) for one, of in zip(off, spans, strict=True) if one)
     if overlap and all(lost == more == {"gpu"} for lost, more in kinds):
-        then = "go through the kernels by their start: where they overlap, the time belongs to the one that began first"
-        return Wrong("the time of overlapping kernels was charged to the wrong lines", why=why, next=then)
+        then = "go through the kernels in order of their start: where two overlap, the time belongs to the earlier one"
+        return Wrong("your code charges the time of overlapping kernels to the wrong lines", why=why, next=then)
     if all((lost, more) == ({"data"}, {_SYNC}) for lost, more in kinds):
-        then = "charge a gap piece by piece: loading is data, whatever began the gap"
-        return Wrong("loading in a gap was charged to the wait that began it", why=why, next=then)
+        then = "charge a gap piece by piece: loading always counts as `data`, even if a wait began the gap"
+        return Wrong("your code charges loading in a gap to the wait that began the gap", why=why, next=then)
     if all((lost, more) == ({"launch"}, {_SYNC}) for lost, more in kinds):
         then = "charge a gap to a wait only if that wait ended when the gap began"
-        return Wrong("a gap that no wait began was charged to an earlier wait", why=why, next=then)
+        return Wrong("your code charges a gap to an earlier wait, but no wait began this gap", why=why, next=then)
     return None
 
 
@@ -97,7 +97,7 @@ def _left_out(off: list[Charges], spans: list[Any]) -> Wrong | None:
     place, by = min(next(one for one in off if one).items(), key=lambda item: item[1])
     why = f"{place[1]} is charged {seconds(-by)} too little for {place[0]}; kernels and loads are right"
     then = "charge both calls and Python in a gap: both keep the device waiting"
-    return Wrong("Python in the gaps is not charged to any line", why=why, next=then)
+    return Wrong("your code does not charge the Python in gaps to any line", why=why, next=then)
 
 
 def _replaced(off: list[Charges], mine: list[Charges]) -> Wrong | None:
@@ -112,7 +112,7 @@ def _replaced(off: list[Charges], mine: list[Charges]) -> Wrong | None:
     place, by, _ = min(rows, key=lambda row: row[1])
     why = f"your charges have the right keys, but {place[1]} is charged {seconds(-by)} too little for {place[0]}"
     then = "add to the previous value, as charged[place] += … does: a key may be charged more than once"
-    return Wrong("a later charge of a line replaced an earlier one", why=why, next=then)
+    return Wrong("in your code, a later charge of a line replaces an earlier one", why=why, next=then)
 
 
 def _overlap(spans: Any) -> bool:

@@ -1,5 +1,5 @@
 # %% mistake="does_not_wait_for_kernels"
-# told: a module was timed before the device had finished its work
+# told: your hooks read the clock before the device had finished a module's work
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
@@ -64,7 +64,7 @@ class LayerProfiler:
 
 
 # %% mistake="hooks_left_behind"
-# told: the profiler still reads the clock after it was closed
+# told: your profiler still reads the clock after it was closed
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
@@ -129,7 +129,7 @@ class LayerProfiler:
 
 
 # %% mistake="last_call_only"
-# told: a module's row contains only one of its calls
+# told: a module's row in your table contains only one of its calls
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
@@ -195,7 +195,7 @@ class LayerProfiler:
 
 
 # %% mistake="self_time_with_children"
-# told: a self time includes the time of the modules inside
+# told: a self time in your table includes the time of the modules inside
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
@@ -261,7 +261,7 @@ class LayerProfiler:
 
 
 # %% mistake="trace_in_seconds"
-# told: an event of the trace has the wrong ts or dur
+# told: an event of your trace has the wrong `ts` or `dur`
 class LayerProfiler:
     def __init__(self, model, clock):
         self.model, self.clock = model, clock

@@ -44,7 +44,7 @@ most_to_gain = _without_gains(most_to_gain)
 
 
 # %% mistake="upside_down"
-# told: the speed-ups are inverted
+# told: your speed-ups are inverted
 def most_to_gain(step, machine):
     now_s = step_s(step, machine)
     causes = ("kernels", "launch", "synchronisation", "data", "copy")

@@ -1,5 +1,5 @@
 # %% mistake="a_blocking_copy_is_a_wait"
-# told: a copy that blocked the host is charged to synchronisation
+# told: your code charges a copy that blocked the host to synchronisation
 _right_charges = charges
 
 
@@ -16,7 +16,7 @@ def name_the_pattern(spans):
 
 
 # %% mistake="charges_the_hosts_line"
-# told: each pattern has the right seconds, but at the wrong lines
+# told: in your answer, each pattern has the right seconds, but at the wrong lines
 _right_charges = charges
 
 
@@ -35,7 +35,7 @@ def charges(spans):
 
 
 # %% mistake="copies_behind_kernels"
-# told: a copy is charged while a kernel runs
+# told: your code charges a copy while a kernel runs
 _right_charges = charges
 
 

@@ -38,7 +38,7 @@ def train(job):
 
 
 # %% mistake="nothing_mended"
-# told: the same batches are read and decoded more than once
+# told: your program reads and decodes the same batches more than once
 def train(job):
     losses = []
     for number in job.order:
@@ -65,7 +65,7 @@ def train(job):
 
 
 # %% mistake="rehearsed_elsewhere"
-# told: the program does not contain the same training
+# told: your program does not contain the same training
 def train(job):
     other = type(job)(type(job.gpu)(job.gpu.machine), job.plan)
     losses = train_slowly(other)
@@ -74,7 +74,7 @@ def train(job):
 
 
 # %% mistake="still_reads_each_loss"
-# told: the host reads the loss while the device should be working
+# told: in your program, the host reads the loss while the device should be working
 def train(job):
     job.to_channels_last()
     inside, losses = {}, []

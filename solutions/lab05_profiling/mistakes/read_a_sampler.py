@@ -1,5 +1,5 @@
 # %% mistake="first_window"
-# told: the window was taken from the first samples, not the last
+# told: your code takes the window from the first samples, not from the last
 from functools import wraps
 
 
@@ -44,7 +44,7 @@ def sampler_table(samples, *, rate_hz, window):
 
 
 # %% mistake="recursion_counts_twice"
-# told: a frame that is on a stack twice was counted twice
+# told: your code counts a frame twice if it is on a stack twice
 def sampler_table(samples, *, rate_hz, window):
     rows = {}
     for number, sample in enumerate(samples):
@@ -88,7 +88,7 @@ sampler_table = _in_percent(sampler_table)
 
 
 # %% mistake="shares_of_active_samples"
-# told: the shares were divided by only the active samples
+# told: your code divides the shares by the number of active samples only
 from functools import wraps
 
 

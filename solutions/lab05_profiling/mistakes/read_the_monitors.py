@@ -119,7 +119,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="iowait_is_work"
-# told: waiting for the disk was counted as processor work
+# told: your answer counts waiting for the disk as processor work
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -156,7 +156,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="one_busy_gpu_is_all"
-# told: one busy GPU was treated as if all were busy
+# told: your answer treats one busy GPU as if all GPUs were busy
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -195,7 +195,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="one_core_before_all_cores"
-# told: your answer is one core, but another resource is full
+# told: your answer is 'one core', but another resource is full
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -346,7 +346,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="the_first_tool_that_shows_it"
-# told: a cheaper tool also shows this resource
+# told: your tool is not the cheapest one that shows this resource
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
@@ -424,7 +424,7 @@ def read_monitors(snapshots, machine, tools):
 
 
 # %% mistake="used_memory_is_short"
-# told: memory in use was treated as a shortage of memory
+# told: your answer treats memory in use as a shortage of memory
 def read_monitors(snapshots, machine, tools):
     def mean(figure_of):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)

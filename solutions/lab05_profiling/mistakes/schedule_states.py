@@ -1,5 +1,5 @@
 # %% mistake="cycles_while_it_should_skip"
-# told: the profiler is active in steps in which it should be idle
+# told: in your list, the profiler is active in steps in which it should be idle
 # like: records_after_the_last_cycle
 def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
     def state(step):
@@ -33,7 +33,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="records_after_the_last_cycle"
-# told: the profiler is active in steps in which it should be idle
+# told: in your list, the profiler is active in steps in which it should be idle
 _right_states = schedule_states
 
 
@@ -48,7 +48,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="repeats_no_times"
-# told: repeat=0 was treated as no cycle at all
+# told: your code treats `repeat=0` as no cycle at all
 from functools import wraps
 
 
@@ -64,7 +64,7 @@ schedule_states = _at_most(schedule_states)
 
 
 # %% mistake="skips_in_every_cycle"
-# told: a later cycle is shifted
+# told: in your list, a later cycle is shifted
 # %% replace
 states, cycles = ["none"] * skip_first, 0
 # %% by
@@ -76,7 +76,7 @@ states += ["none"] * (skip_first + wait * stretch**cycles) + ["warmup"] * warmup
 
 
 # %% mistake="torchs_own_schedule"
-# told: a later cycle waits too long or not long enough
+# told: in your list, a later cycle waits too long or not long enough
 def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
     at = torch.profiler.schedule(
         wait=wait, warmup=warmup, active=active, repeat=repeat, skip_first=skip_first
@@ -91,7 +91,7 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 
 
 # %% mistake="zero_repeats_are_none"
-# told: the cycles end although `repeat` is 0
+# told: in your list, the cycles end, but `repeat` is 0
 _right_states = schedule_states
 
 

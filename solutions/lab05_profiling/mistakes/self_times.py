@@ -1,5 +1,5 @@
 # %% mistake="all_descendants_taken_off"
-# told: the rows inside callees were subtracted too
+# told: your code also subtracted the rows inside callees
 def self_times(rows):
     times = {}
     for row in rows:
@@ -18,7 +18,7 @@ def self_times(rows):
 
 
 # %% mistake="believes_the_cuda_column"
-# told: ran_on always returned the GPU
+# told: your `ran_on()` always returned the GPU
 def ran_on(entry, *, cpu_flop_per_s):
     return "gpu" if entry["cuda_s"] > 0 else "cpu"
 
@@ -34,7 +34,7 @@ def ran_on(entry, *, cpu_flop_per_s):
 
 
 # %% mistake="five_per_cent_of_the_other_column"
-# told: the 5 % were computed from the wrong column
+# told: your code computes the 5 % from the wrong column
 def ran_on(entry, *, cpu_flop_per_s):
     if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
         return "gpu"
@@ -62,7 +62,7 @@ self_times = _in_microseconds(self_times)
 
 
 # %% mistake="threads_thrown_together"
-# told: rows of a different thread were treated as nested
+# told: your code treats rows of a different thread as nested
 def self_times(rows):
     times, stack = {}, []
     for row in sorted(rows, key=lambda row: (row["start_s"], -row["end_s"])):

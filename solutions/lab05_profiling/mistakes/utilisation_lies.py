@@ -1,5 +1,5 @@
 # %% mistake="a_kernel_inside_ends_the_stretch"
-# told: a short kernel inside a longer one ended the busy stretch
+# told: in your function, a short kernel inside a longer one ends the busy stretch
 # %% replace
 reached_s = max(reached_s, kernel["end_s"])
 # %% by
@@ -7,7 +7,7 @@ reached_s = kernel["end_s"]
 
 
 # %% mistake="kernels_added_up"
-# told: kernels that run at the same time are counted twice
+# told: your utilisation counts time twice when two kernels run at once
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = sum(kernel["end_s"] - kernel["start_s"] for kernel in kernels)
     sm_s = 0.0
@@ -18,7 +18,7 @@ def utilisation(kernels, *, sm_count, window_s):
 
 
 # %% mistake="last_wave_is_full"
-# told: a last wave that is not full was counted as full
+# told: your function counts a last wave that is not full as full
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = end_s = sm_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):
@@ -29,7 +29,7 @@ def utilisation(kernels, *, sm_count, window_s):
 
 
 # %% mistake="one_wave_too_many"
-# told: an empty wave was added after blocks that fill their last wave exactly
+# told: your function adds an empty wave after blocks that fill their last wave exactly
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = end_s = sm_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):
@@ -41,7 +41,7 @@ def utilisation(kernels, *, sm_count, window_s):
 
 
 # %% mistake="share_of_the_busy_time"
-# told: the SMs' share was divided by the busy time, not by the window
+# told: your function divides the SMs' share by the busy time, not by the window
 def utilisation(kernels, *, sm_count, window_s):
     busy_s = end_s = sm_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):

@@ -87,7 +87,7 @@ def test_a_bare_list_of_events_is_a_trace_too(judged, solved):
     ],
 )
 def test_what_no_viewer_opens_is_told_so(change, judged, solved):
-    assert "a trace viewer cannot open the trace" == (
+    assert "a trace viewer cannot open your trace" == (
         judged("layer_profiler", LayerProfiler=with_trace(solved, change)).what
     )
 
@@ -125,7 +125,7 @@ def test_leaf_modules_alone_are_not_every_module(judged, solved):
                 super()._watch(name, module)
 
     assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith(
-        "the table is missing a row, or has an extra one"
+        "your table is missing a row, or has an extra one"
     )
 
 

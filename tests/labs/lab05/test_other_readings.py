@@ -58,7 +58,7 @@ def test_states_laid_out_by_another_rule_are_named(exercises, solution):
     assert known_layout(cases, wanted, wanted) is known_layout(cases, shifted, wanted) is None
     more = [_laid(case, count=lambda one: one["repeat"] and one["repeat"] + 1)[: case["steps"]] for case in cases]
 
-    assert "there is one cycle more than `repeat` says" == known_layout(cases, more, wanted).what
+    assert "your list has one cycle more than `repeat` says" == known_layout(cases, more, wanted).what
 
 
 WANT = [["model", 1, 1.0, 6.0, 2.0, 12.0], ["x", 1, 2.0, 5.0, 4.0, 10.0], ["x.y", 1, 3.0, 3.0, 6.0, 6.0]]

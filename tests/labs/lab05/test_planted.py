@@ -86,7 +86,7 @@ def test_losses_from_elsewhere_need_the_work_on_this_machine(judged):
         twin = type(job)(type(job.gpu)(job.gpu.machine), job.plan)
         return script(late=True)(twin)
 
-    assert "the program does not contain the same training" == judged("planted", train=elsewhere).what
+    assert "your program does not contain the same training" == judged("planted", train=elsewhere).what
 
 
 def test_losses_of_a_rehearsal_beside_the_mended_program_are_not_its_own(judged, solution):
@@ -152,7 +152,7 @@ def test_cheaper_kernels_of_ones_own_are_no_mend(judged):
         job.gpu.launch = lambda name, *, duration_s, **touched: issue(name, duration_s=duration_s / 10, **touched)
         return script(late=True)(job)
 
-    assert "the program does not contain the same training" == judged("planted", train=cheap).what
+    assert "your program does not contain the same training" == judged("planted", train=cheap).what
 
 
 @pytest.mark.parametrize("value", few([[], [float("nan")], None, "losses", [0.0] * 10**5], quick=4))

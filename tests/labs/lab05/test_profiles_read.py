@@ -63,7 +63,7 @@ def test_a_forgotten_name_is_told(judged, solution):
         times.pop(sorted(times)[0])
         return times
 
-    assert judged("self_times", self_times=short).what.startswith("the table is missing a name, or has an extra one")
+    assert judged("self_times", self_times=short).what.startswith("your table is missing a name, or has an extra one")
 
 
 @pytest.mark.parametrize("value", [float("nan"), -1.0, 10**400, "12", None])

@@ -53,9 +53,9 @@ def last_of_a_name(rows):
     [
         (walked(sort=None), "the rows were used in the order of the list"),
         (walked(sort=lambda row: row["start_s"]), "of two rows that begin together, the shorter one was counted as"),
-        (walked(thread=lambda row: 0), "rows of a different thread were treated as nested"),
+        (walked(thread=lambda row: 0), "your code treats rows of a different thread as nested"),
         (walked(touching=True), "a row that begins exactly when another one ends was counted as inside"),
-        (last_of_a_name, "rows with the same name were not added up"),
+        (last_of_a_name, "your code does not add up rows with the same name"),
     ],
 )
 def test_the_difficulty_without_which_all_is_right_is_told(misread, self_times, told):
@@ -87,8 +87,8 @@ def unknown_on_the_cpu(entry, *, cpu_flop_per_s):
 @pytest.mark.parametrize(
     ("ran_on", "told"),
     [
-        (without_abs, "every cuda_s below cpu_s was accepted as a reading of the same clock"),
-        (by_cpu_time, "the work was compared with the CPU's peak within cpu_s"),
+        (without_abs, "your code accepts every cuda_s below cpu_s as a reading of the same clock"),
+        (by_cpu_time, "your code compares the work with what the CPU can do at its peak within cpu_s"),
         (unknown_on_the_cpu, "an operator with 0 FLOPs was assigned to the CPU"),
     ],
 )

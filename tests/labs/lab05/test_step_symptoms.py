@@ -56,7 +56,7 @@ def lasting_as_the_longest(step):
     ("cause", "removed", "told"),
     [
         ("launch", dropping("launch"), "the kernels were removed with their launches"),
-        ("launch", lasting_as_the_longest, "the merged launch lasts only as long as its longest kernel"),
+        ("launch", lasting_as_the_longest, "your merged launch lasts only as long as its longest kernel"),
         ("copy", dropping("copy"), "the copies were removed, but they should only be pinned"),
         ("synchronisation", dropping("item"), "only `item` was removed, but `sync` was kept"),
         ("kernels", dropping("launch"), "the kernels were removed, but they should take half of their time"),
@@ -86,7 +86,7 @@ def test_a_removal_that_fits_all_cases_but_one_is_not_told(gained, solution):
     [
         (lambda now_s, gain: now_s - now_s / gain, "your function returned the seconds saved, not speed-ups"),
         (lambda now_s, gain: 1 - 1 / gain, "your function returned the share of the time saved, not a speed-up"),
-        (lambda now_s, gain: 1 / gain, "the speed-ups are inverted"),
+        (lambda now_s, gain: 1 / gain, "your speed-ups are inverted"),
     ],
 )
 def test_another_measure_of_the_gain_is_told(gained, number, told):

@@ -47,7 +47,10 @@ def told(charges, name="gpu"):
         (RIGHT | {("data", "a:1"): 30.0, ("synchronisation", "a:4"): 30.0}, "loading in a gap"),
         (RIGHT | {("launch", "a:2"): 2.0, ("synchronisation", "a:4"): 28.0}, "a gap that no wait began"),
         (RIGHT | {("synchronisation", "a:4"): 1.0}, "Python in the gaps"),
-        (RIGHT | {("gpu", "a:2"): 30.0, ("data", "a:1"): 10.0}, "a later charge of a line replaced an earlier one"),
+        (
+            RIGHT | {("gpu", "a:2"): 30.0, ("data", "a:1"): 10.0},
+            "in your code, a later charge of a line replaces an earlier one",
+        ),
     ],
 )
 def test_charges_that_are_wrong_in_one_way_are_named(charges, what):
