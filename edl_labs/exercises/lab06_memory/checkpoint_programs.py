@@ -84,7 +84,7 @@ def judge_program(mine: Mapping[str, Any], right: Mapping[str, Any], within: flo
                 f"your Checkpoint was recorded, and the record was replayed on other values: the {name} is wrong there"
             )
             then = "compute everything only from the arguments of forward and backward"
-            raise Wrong(f"on other values, the {name} differs from a plain run", why=why, next=then)
+            raise Wrong(f"on other values, your {name} differs from a plain run", why=why, next=then)
     if mine["kept_bytes"] > right["kept_bytes"]:
         why = f"the backward pass reads {mine['kept_bytes']} bytes that were kept for it; the block's inputs have "
         why += f"{right['kept_bytes']}"

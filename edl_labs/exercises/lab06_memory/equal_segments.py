@@ -56,19 +56,20 @@ class BestSegments(Exercise):
             if want[0] == 1:
                 why = f"{segments:g} segments hold {held:g} tensors, but so does one segment, which runs nothing again"
                 raise Wrong(
-                    "your answer ignores one segment, with nothing checkpointed",
+                    "your answer ignores the choice of a single segment, with nothing checkpointed",
                     why=why,
                     next="try all numbers of segments from 1 to `layers`",
                 )
             fewer = counted(again - want[2], "layer")
             why = (
-                f"{segments:g} segments hold {held:g} tensors, but a different number holds as few and reruns {fewer} "
+                f"{segments:g} segments hold {held:g} tensors, but a different number of segments holds as few and "
+                f"reruns {fewer} "
                 "fewer"
             )
             raise Wrong(
-                "the same number of tensors is possible in less time",
+                "your choice takes more time than necessary for this number of tensors",
                 why=why,
-                next="which of the numbers that hold equally few tensors costs the least time?",
+                next="of the numbers of segments that hold equally few tensors, which one costs the least time?",
             )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -78,7 +79,7 @@ class BestSegments(Exercise):
             0 < held <= n and checkpointed_peak(n, held, saved_per_layer=saved) == k for n, saved, k, held, _ in asked
         ):
             why = "your second number of segments would hold exactly your first number of tensors, in every answer"
-            return Wrong("the numbers are in the wrong order", why=why, next="return segments, held, again")
+            return Wrong("your numbers are in the wrong order", why=why, next="return segments, held, again")
         if all((segments, held, again) == (1, n * saved, 0) for n, saved, segments, held, again in asked):
             why = "every answer is one segment, which runs nothing again but holds everything"
             then = "minimise the tensors first; among equal numbers of tensors, choose the least time"
@@ -102,27 +103,27 @@ def _largest(layers: int, segments: int) -> int:
 _OTHER_SUMS = (
     (
         lambda layers, saved, segments: segments - 1 + saved * -(-layers // segments),
-        "the layers that are left over were spread over several segments",
+        "your code spreads the layers that are left over across several segments",
         "in every answer, the largest segment has layers / segments layers, rounded up",
         "add all remaining layers to the last segment, as torch does",
     ),
     (
         lambda layers, saved, segments: segments - 1 + _largest(layers, segments),
-        "each layer of the largest segment was counted as one tensor",
+        "your code counts each layer of the largest segment as one tensor",
         "your code does this in every answer, however many tensors a layer saves",
         "count `saved_per_layer` tensors for each of these layers",
     ),
     (
         lambda layers, saved, segments: saved * (segments - 1 + _largest(layers, segments)),
-        "the input of a segment was counted like everything that a layer saves",
+        "your code counts a segment's input as if it were all that a layer saves",
         "every answer does so",
         "count one tensor for each input",
     ),
     (
         lambda layers, saved, segments: max(segments - 1, saved * _largest(layers, segments)),
-        "only the larger of the inputs and the segment was counted, not their sum",
+        "your code counts only the larger of the inputs and the segment, not their sum",
         "every answer does so",
-        "add both: while a segment runs again, the inputs of the other segments stay in memory",
+        "add the inputs and the segment: while a segment runs again, the inputs of the other segments stay in memory",
     ),
 )
 
@@ -131,41 +132,46 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
     if held != int(held):
         why = f"{segments:g} segments of {layers} layers cannot hold {held:.7g} tensors"
         then = "give each segment layers // segments layers, and the last one all that remain"
-        return Wrong("segments must contain whole layers", why=why, next=then)
+        return Wrong("your segments do not contain whole layers", why=why, next=then)
     size, rest = divmod(layers, segments)
     why = f"{segments:g} segments of {layers} layers, with {saved} tensors per layer, do not hold {held:g} tensors"
     if held in (segments, segments - 1):
         then = "count the tensors that a segment saves when it runs again before its backward pass"
-        return Wrong("the segment that runs again was not counted", why=why, next=then)
+        return Wrong("your code does not count the segment that runs again", why=why, next=then)
     if rest and held == segments - 1 + saved * size:
         then = "which segment contains the layers that are left over?"
-        return Wrong("the layers that are left over were not counted in any segment", why=why, next=then)
+        return Wrong("your code does not count the layers that are left over in any segment", why=why, next=then)
     if held in (segments + saved * size, segments + saved * (size + rest)):
         then = (
             "do not count an input for the last segment: it is not checkpointed, since its backward pass follows at "
             "once"
         )
-        return Wrong("the last segment was counted as checkpointed too", why=why, next=then)
+        return Wrong("your code counts the last segment as checkpointed too", why=why, next=then)
     if segments == 1 or held == saved * layers:
         then = "how many tensors are kept if everything is kept?"
-        return Wrong("one segment was counted wrongly: it means no checkpointing at all", why=why, next=then)
+        return Wrong("your code counts a single segment wrongly: it means no checkpointing at all", why=why, next=then)
     then = "add the inputs of all segments except the last to all tensors that the largest segment saves"
-    return Wrong("the number of held tensors is wrong", why=why, next=then)
+    return Wrong("your number of held tensors is wrong", why=why, next=then)
 
 
 def _choice_symptom(layers: int, segments: int, held: int) -> Wrong:
     why = f"{segments:g} segments of {layers} layers do hold {held:g} tensors, but a different number holds fewer"
     then = "try all numbers from 1 to `layers`: one segment per layer is allowed too"
-    return Wrong("a different number of segments holds fewer tensors", why=why, next=then)
+    return Wrong("your number of segments does not hold the fewest tensors", why=why, next=then)
 
 
 def _square_root(asked: list[Any], wrong: list[bool]) -> Wrong | None:
     """All numbers of segments are next to the square root of the layers, and some are not the best."""
     if not any(wrong) or any(abs(segments - layers**0.5) > 1 for layers, _, segments, _, _ in asked):
         return None
-    why = f"all of your numbers of segments are within 1 of it, but {sum(wrong)} of {len(wrong)} are not the best"
+    why = (
+        f"all of your numbers of segments are within 1 of the square root, but {sum(wrong)} of {len(wrong)} are "
+        "not the best"
+    )
     then = "try all numbers: the square root is right for layers that save one tensor each and divide evenly"
-    return Wrong("the square root of the layers is not always best", why=why, next=then)
+    return Wrong(
+        "your code always uses about the square root of the layers, which is not always best", why=why, next=then
+    )
 
 
 def _again_symptom(layers: int, segments: int, again: int) -> Wrong:
@@ -175,5 +181,5 @@ def _again_symptom(layers: int, segments: int, again: int) -> Wrong:
     )
     then = "count all layers except those of the last segment"
     if again == layers:
-        return Wrong("the last segment was counted as running again", why=why, next=then)
-    return Wrong("the number of layers that run again is wrong", why=why, next=then)
+        return Wrong("your code counts the last segment as running again", why=why, next=then)
+    return Wrong("your number of layers that run again is wrong", why=why, next=then)

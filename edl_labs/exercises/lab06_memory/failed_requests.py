@@ -58,9 +58,9 @@ def _row(segment: Any) -> str:
 def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
     said = got[1]
     if got[0] == answer and not said and answer in ("fits", "new segment", "other stream"):
-        why = f"{answer!r} is right, but there are empty segments, whether they are needed or not"
+        why = f"{answer!r} is right, but there are empty segments, which it would give back"
         return Wrong(
-            "your answer for empty_cache is 0, although it would free memory",
+            "your answer for empty_cache is 0, but it would free memory",
             why=why,
             next="count the bytes that empty_cache gives back, in every case",
         )
@@ -68,23 +68,23 @@ def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
     why = f"{byte_count(free)} are free in segments; got {said!r} bytes"
     if said == free:
         then = "count only segments in which every block is free: the driver takes back whole segments"
-        return Wrong("holes were counted, but empty_cache does not give them back", why=why, next=then)
+        return Wrong("your code counts holes, but empty_cache does not give them back", why=why, next=then)
     own = sum(
         sum(b["bytes"] for b in one["blocks"])
         for one in case["segments"]
         if one["stream"] == case["stream"] and _is_empty(one)
     )
     if said == own:
-        then = "count them too: empty_cache frees empty segments of all streams"
-        return Wrong("empty segments of other streams were not counted", why=why, next=then)
+        then = "count these segments too: empty_cache frees empty segments of all streams"
+        return Wrong("your code does not count the empty segments of other streams", why=why, next=then)
     then = "add up the segments in which no block is in use"
-    return Wrong("the number of bytes that empty_cache gives back is wrong", why=why, next=then)
+    return Wrong("your number of bytes that empty_cache gives back is wrong", why=why, next=then)
 
 
 def _other_symptom(case: Any, said: str) -> Wrong:
     why = f"got {said!r}; the five questions are asked in the order of the text, and the first yes decides"
     then = "go through the questions for the case shown"
-    return Wrong("the request ends with a different outcome", why=why, next=then)
+    return Wrong("your answer is not the outcome of this request", why=why, next=then)
 
 
 def _is_empty(segment: Any) -> bool:
@@ -109,14 +109,16 @@ def _for_holes(case: Any, said: str) -> Wrong:
     if case["request_bytes"] == _SMALL and max(large, default=0) >= _SMALL:
         why = "the request is for exactly 1 MiB, and only the large pool has a hole for it"
         then = "use the small pool for requests of up to and including 1 MiB"
-        return Wrong("a request of 1 MiB was put into the large pool", why=why, next=then)
+        return Wrong("your code puts a request of 1 MiB into the large pool", why=why, next=then)
     why = "the bytes of empty_cache are right; no single free block of this pool and stream is large enough"
     then = "look for one block in the request's own pool and stream, after rounding the request up to 512 B"
     return Wrong("your answer is 'fits', but no hole has room for this request", why=why, next=then)
 
 
 def _for_segments(case: Any, said: str) -> Wrong:
-    why = "torch requests a whole segment of 2 MiB, 20 MiB, or a multiple of 2 MiB from the driver, not just your bytes"
+    why = (
+        "torch requests a whole segment of 2 MiB, 20 MiB, or a multiple of 2 MiB from the driver, not just these bytes"
+    )
     return Wrong(
         "your answer is 'new segment', but the driver cannot give one",
         why=why,
@@ -128,11 +130,11 @@ def _for_cached(case: Any, said: str) -> Wrong:
     if not any(_is_empty(one) for one in case["segments"]):
         why = f"the driver has {byte_count(case['free_bytes'])} left, which is enough for the segment"
         then = "how large a segment does this request need: 2 MiB, 20 MiB, or a multiple of 2 MiB?"
-        return Wrong("the driver can give a segment for this request", why=why, next=then)
+        return Wrong("your answer overlooks that the driver can give a segment for this request", why=why, next=then)
     back = sum(b for one, b in _placed_holes(case) if _is_empty(one))
     why = f"the driver has {byte_count(case['free_bytes'])} left, and empty_cache gives back {byte_count(back)}"
     then = "how much is free after torch has given back its empty segments, and how much is needed?"
-    return Wrong("the driver can give a segment after empty_cache", why=why, next=then)
+    return Wrong("your answer overlooks that the driver can give a segment after empty_cache", why=why, next=then)
 
 
 def _for_total(case: Any, said: str) -> Wrong:
@@ -141,10 +143,12 @@ def _for_total(case: Any, said: str) -> Wrong:
             f"the requested {case['request_bytes']} bytes are free in all, but the rounded request is larger than that"
         )
         then = "round the request up to a multiple of 512 bytes before any comparison"
-        return Wrong("the request was not rounded up first", why=why, next=then)
+        return Wrong("your code does not round the request up first", why=why, next=then)
     why = "all free memory, in every segment and at the driver, is less than the request"
     return Wrong(
-        "there is not that much free memory at all", why=why, next="add up all free memory before you blame holes"
+        "your answer is 'fragmented', but there is not that much free memory at all",
+        why=why,
+        next="add up all free memory before you blame holes",
     )
 
 
@@ -153,7 +157,9 @@ def _for_sum(case: Any, said: str) -> Wrong:
     if all_holes < request:
         why = f"{byte_count(all_holes)} are free in segments, and together with the driver's free bytes, that is enough"
         return Wrong(
-            "the driver's free bytes were not counted", why=why, next="add them to the holes, as question 4 says"
+            "your code does not count the driver's free bytes",
+            why=why,
+            next="add the driver's free bytes to the holes, as question 4 says",
         )
     apart = {
         "of the other pool": [b for one, b in _placed_holes(case) if one["pool"] != _pool(case)],
@@ -162,24 +168,33 @@ def _for_sum(case: Any, said: str) -> Wrong:
     needed = {whose: sum(b) for whose, b in apart.items() if all_holes + case["free_bytes"] - sum(b) < request}
     if needed:
         sums = " and ".join(f"{byte_count(found)} {whose}" for whose, found in needed.items())
-        why = f"{byte_count(all_holes + case['free_bytes'])} are free in all, {sums}; without these, it is too little"
+        why = (
+            f"{byte_count(all_holes + case['free_bytes'])} are free in all, including {sums}; without these, it is "
+            "too little"
+        )
         then = "count all free blocks, of every pool and stream, as question 4 says"
-        return Wrong(f"free blocks {' and '.join(needed)} should be counted too", why=why, next=then)
+        return Wrong(f"your code does not count the free blocks {' and '.join(needed)}", why=why, next=then)
     why = f"{byte_count(all_holes + case['free_bytes'])} are free, but in pieces"
     return Wrong(
-        "the free memory would be enough if it were contiguous", why=why, next="add up all free memory, wherever it is"
+        "your answer is 'too much', but the free memory would be enough if it were contiguous",
+        why=why,
+        next="add up all free memory, wherever it is",
     )
 
 
 def _for_fitting(case: Any, said: str) -> Wrong:
     why = "one free block of the request's pool and stream is large enough"
     then = "round the request up to 512 B, and use the small pool for at most 1 MiB"
-    return Wrong("a hole has room for this request", why=why, next=then)
+    return Wrong("your answer overlooks a hole that has room for this request", why=why, next=then)
 
 
 def _for_stream(case: Any, said: str) -> Wrong:
     why = "a block of a different stream would be large enough, but work on this stream must not write there"
-    return Wrong("a hole of a different stream has room", why=why, next="which stream does the hole belong to?")
+    return Wrong(
+        "your answer overlooks that a hole of a different stream has room",
+        why=why,
+        next="which stream does the hole belong to?",
+    )
 
 
 def _for_other_pool(case: Any, said: str) -> Wrong:
@@ -187,7 +202,11 @@ def _for_other_pool(case: Any, said: str) -> Wrong:
         return _other_symptom(case, said)
     why = f"the free blocks that are large enough are in the {'large' if _pool(case) == 'small' else 'small'} pool"
     then = "look only at blocks of the request's own pool, even on other streams"
-    return Wrong("no stream has a large enough hole in this request's pool", why=why, next=then)
+    return Wrong(
+        "your answer is 'other stream', but no stream has a large enough hole in this request's pool",
+        why=why,
+        next=then,
+    )
 
 
 _SYMPTOMS: dict[tuple[str, str], Any] = {

@@ -84,10 +84,12 @@ class OffloadOrRecompute(Exercise):
             raise known or Wrong("your code raised an exception", why=got["raised"], next="run it on the inputs shown")
         if not run.program:
             why = "`do_step()` returned without issuing any operation on the step"
-            raise Wrong("the step was not done", why=why, next="after you have found a plan, issue it on `step`")
+            raise Wrong(
+                "your code did not do the step", why=why, next="after you have found a plan, issue it on `step`"
+            )
         if run.missing:
             why = f"{', '.join(run.missing[:3])} never ran"
-            raise Wrong("the step is incomplete", why=why, next="run every layer forward once and backward once")
+            raise Wrong("your step is incomplete", why=why, next="run every layer forward once and backward once")
         if run.peak_bytes > case["budget_bytes"]:
             why = (
                 f"the peak is {byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the "
@@ -149,12 +151,16 @@ def _peak_symptom(run: TapeReplay, why: str) -> Wrong:
         then = (
             "use replay() of a plan to find its peak, not a sum over layers: a copy frees its memory only when it ends"
         )
-        return Wrong("the step exceeds its budget although layers are copied out", why=why, next=then)
+        return Wrong("your step exceeds its budget, even with layers copied out", why=why, next=then)
     if not run.counts.get("recompute"):
         return Wrong(
-            "everything is kept, but it does not fit", why=why, next="which layers could be copied or run again?"
+            "your step keeps everything, but that does not fit",
+            why=why,
+            next="which layers could be copied or run again?",
         )
-    return Wrong("too much is kept besides the layers that run again", why=why, next="recompute or copy more layers")
+    return Wrong(
+        "your step keeps too much besides the layers that run again", why=why, next="recompute or copy more layers"
+    )
 
 
 def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
@@ -162,25 +168,25 @@ def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
     activations = sum(layer["activation_bytes"] for layer in case["layers"])
     if activations <= case["budget_bytes"]:
         return Wrong(
-            "bytes are saved although everything fits",
+            "your step saves bytes, but everything fits without that",
             why=why,
             next="how long does a step take if it keeps everything?",
         )
     if _is_fetched_late(run):
         why += f"; passes wait {seconds(run.waited_s)} for copies"
         then = "start each fetch one pass earlier: that pass then hides the copy"
-        return Wrong("fetches start only when their data are needed", why=why, next=then)
+        return Wrong("your code starts fetches only when their data are needed", why=why, next=then)
     passes_s = sum(layer["forward_s"] for layer in case["layers"])
     if not run.counts.get("offload") and activations < passes_s * case["copy_byte_per_s"]:
         why += f"; second runs take {seconds(run.recomputed_s)}, and nothing is copied"
         then = "try copies: a copy costs no time while passes hide it"
-        return Wrong("layers run again while the copy engines are idle", why=why, next=then)
+        return Wrong("in your step, layers run again while the copy engines are idle", why=why, next=then)
     if not run.counts.get("recompute"):
         why += f"; passes wait {seconds(run.waited_s)} for copies, and nothing runs again"
         then = "for each layer, compare its bytes divided by the copy rate with the time of its forward pass"
-        return Wrong("copies take longer than running layers again would", why=why, next=then)
+        return Wrong("in your step, copies take longer than running layers again would", why=why, next=then)
     then = "choose the fastest of all plans that fit, not the first one: five layers have 243 plans"
-    return Wrong("a different plan that fits takes less time", why=why, next=then)
+    return Wrong("your plan is not the fastest one that fits", why=why, next=then)
 
 
 def _is_fetched_late(run: TapeReplay) -> bool:

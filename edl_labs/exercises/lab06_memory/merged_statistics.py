@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 from edl_labs.checks import Exercise, exercise
+from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 
 _MEAN = 1e-5  # of a standard deviation: means differ by much more, and 1e4 in float64 is known to 1e-10 of one
@@ -58,14 +59,14 @@ def _mean_symptom(case: Any, said: Any) -> Wrong:
     if _near(said, sum(means) / len(means), 1e-9 * abs(said)):
         why = f"the parts have {', '.join(str(part['count']) for part in case['parts'])} values"
         return Wrong(
-            "parts of different sizes have the same weight in the mean", why=why, next="weight them by their counts"
+            "in your mean, parts of different sizes have the same weight", why=why, next="weight them by their counts"
         )
     right = sum(part["count"] * part["mean"] for part in case["parts"]) / sum(part["count"] for part in case["parts"])
     if said == _in_fp32(said) and _near(said, right, 1e-6 * abs(right)):
         why = f"{said!r} is exactly an fp32 number, and fp32 numbers of this size are {_fp32_step(said):.2g} apart"
         then = "use plain Python numbers, which are fp64, or tensors with dtype=torch.float64"
-        return Wrong("fp32 has too few digits for these values", why=why, next=then)
-    return Wrong("the mean is wrong", why=f"got {said!r}", next="divide the sum of all values by their number")
+        return Wrong("your mean is an fp32 number, which has too few digits for these values", why=why, next=then)
+    return Wrong("your mean is wrong", why=f"got {said!r}", next="divide the sum of all values by their number")
 
 
 def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
@@ -76,11 +77,11 @@ def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
     apart = "the mean is right, but your variance ignores that the means of the parts differ"
     if any(_near(said, one, _VARIANCE * one) for one in (within, plain)):
         then = "how far is a part's mean from that of the whole batch, and how many values does this concern?"
-        return Wrong("the variance between the parts is missing", why=apart, next=then)
+        return Wrong("the variance between the parts is missing from your variance", why=apart, next=then)
     if _near(said, merged[1] * values / (values - 1), _VARIANCE * merged[1]):
         why = "the mean is right, but your variance is divided by the count minus 1"
         then = "divide by the count, as batch norm does when it normalises"
-        return Wrong("the variance of the batch should be biased", why=why, next=then)
+        return Wrong("your variance of the batch is unbiased, but it should be biased", why=why, next=then)
     for known, what, why, then in _OTHER_VARIANCES:
         if _near(said, known(parts, merged), _VARIANCE * merged[1]):
             return Wrong(what, why=why, next=then)
@@ -89,37 +90,37 @@ def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
             f"for values near {merged[0]:g} with a deviation of {math.sqrt(merged[1]):g}, squares agree in most digits"
         )
         then = "add up squared distances from the mean instead of squares"
-        return Wrong("most digits of the variance cancel", why=why, next=then)
+        return Wrong("most digits of your variance cancel", why=why, next=then)
     then = "which squared distances have to be added up?"
-    return Wrong("the variance is wrong", why=f"the mean is right, but the variance is {said!r}", next=then)
+    return Wrong("your variance is wrong", why=f"the mean is right, but the variance is {said!r}", next=then)
 
 
 def _running_symptom(case: Any, place: int, said: Any, want: Any) -> Wrong:
     name, old, momentum = ("mean", "variance")[place], case["running"][place], case["momentum"]
     new = want["merged"][place]
-    why = f"the merged statistics are right, but the running {name} is {said!r}"
+    why = f"the merged statistics are right, but the running {name} is {answer_text(said)}"
     small = _VARIANCE * math.sqrt(want["merged"][1]) if place == 0 else _VARIANCE * abs(want["running"][1])
     if _near(said, momentum * old + (1 - momentum) * want["running"][place], small) or _near(
         said, momentum * old + (1 - momentum) * new, small
     ):
-        then = "give the new value the weight momentum, as torch does"
-        return Wrong("the weights of the old and the new value are swapped", why=why, next=then)
+        then = "give the new value the weight `momentum`, as torch does"
+        return Wrong("in your update, the weights of the old and the new value are swapped", why=why, next=then)
     stepped = old
     for part in case["parts"]:
         stepped = (1 - momentum) * stepped + momentum * part[name]
     if place == 0 and _near(said, stepped, small):
-        why = f"{why}: {len(case['parts'])} updates leave {(1 - momentum) ** len(case['parts']):.3f} of what was there"
-        then = "update them once for the whole batch"
-        return Wrong("the running statistics are updated once per part", why=why, next=then)
+        why = f"{why}: {len(case['parts'])} updates leave {(1 - momentum) ** len(case['parts']):.3f} of the old value"
+        then = "update the running statistics once for the whole batch"
+        return Wrong("your code updates the running statistics once per part", why=why, next=then)
     if place == 1 and _near(said, (1 - momentum) * old + momentum * new, small):
         then = "divide by count - 1 here: batch norm normalises with the biased variance but keeps the unbiased one"
-        return Wrong("the running variance should be unbiased", why=why, next=then)
+        return Wrong("your running variance is biased, but it should be unbiased", why=why, next=then)
     if place == 1:
         for known, what, then in _OTHER_CORRECTIONS:
             if _near(said, (1 - momentum) * old + momentum * known(case["parts"], new), small):
                 return Wrong(what, why=why, next=then)
     then = "add (1 - momentum) times the old value and momentum times the new one"
-    return Wrong(f"the running {name} is wrong", why=why, next=then)
+    return Wrong(f"your running {name} is wrong", why=why, next=then)
 
 
 def _deviation(parts: list[Any], merged: list[float]) -> float:
@@ -160,26 +161,26 @@ _OTHER_VARIANCES = (
     ),
     (
         _means_unweighed,
-        "the squared distances of the parts' means have equal weights",
+        "your code gives the squared distances of the parts' means equal weights",
         "the mean is right, but a part with many values must count more than one with few",
         "weight each squared distance by the part's count",
     ),
     (
         _to_the_new_mean,
-        "a part's distance was measured to a mean that already includes the part",
-        "the mean is right; when parts are merged one by one, the distance is that to the mean of the earlier parts",
+        "your code measures a part's distance to a mean that already includes the part",
+        "the mean is right; if you merge parts one by one, you need the distance to the mean of the earlier parts",
         "compute the distance before you update the mean",
     ),
 )
 _OTHER_CORRECTIONS = (
     (
         _corrected_by_part,
-        "each part was corrected separately",
-        "correct once, with the count of the whole batch: the parts are one batch",
+        "your code corrects the variance of each part separately",
+        "apply one correction, with the count of the whole batch: the parts are one batch",
     ),
     (
         _corrected_by_parts,
-        "the correction uses the number of parts, not of values",
+        "your correction uses the number of parts, not the number of values",
         "subtract 1 from the number of values in the whole batch",
     ),
 )

@@ -9,7 +9,7 @@ from edl_labs.checks import close
 from edl_labs.errors import Wrong
 
 Answer = tuple[Any, tuple[str, ...], tuple[str, ...]]  # a case, the signs that came and those that are right
-FREE = "copies were assumed to cost nothing"
+FREE = "your code assumes that copies cost nothing"
 _SWAPPED = {"+": "-", "-": "+", "0": "0"}
 
 
@@ -43,7 +43,7 @@ def _mistake_of_bytes(job: Any, got: Any, want: Any) -> Wrong | None:
     if close(got[1][1] - fixed, job["parts"] * (want[1][1] - fixed)) and close(got[0][1], want[0][1]):
         why = "each micro-batch's backward pass frees its activations before the next micro-batch begins"
         return Wrong(
-            "the activations of all micro-batches were counted at once",
+            "your code counts the activations of all micro-batches at once",
             why=why,
             next="the activations of how many examples are held at once?",
         )
@@ -59,32 +59,41 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
         (
             0,
             3 * needed_s,
-            "the least time of a pass was ignored",
-            "a pass never takes less than it, since few examples do not fill the device",
-            "use the larger of the two times",
+            "your code ignores the least time of a pass",
+            "a pass never takes less than this time, since a few examples do not fill the device",
+            "for each pass, use the larger of this time and the time of its examples",
         ),
         (
             *(
                 0,
                 job["least_s"] + max(2 * needed_s, job["least_s"]),
-                "a separate least time was used for the backward pass",
+                "your code uses a separate least time for the backward pass",
             ),
-            *("it takes twice as long as the forward pass, however long that is", "work out the forward pass first"),
+            *(
+                "the backward pass takes twice as long as the forward pass, however long that is",
+                "work out the forward pass first",
+            ),
         ),
         (
-            *(2, 2 * want[0], "the backward pass was counted twice too"),
+            *(2, 2 * want[0], "your code counts the backward pass twice too"),
             *(
                 "a checkpoint runs the forward pass twice, but the backward pass once",
                 "count four parts instead of three",
             ),
         ),
         (
-            *(3, want[0] + 2 * copy_s, "copies and passes were counted one after the other"),
+            *(3, want[0] + 2 * copy_s, "your code counts copies and passes one after the other"),
             *("copies overlap the passes", "count the longer one of a pass and the copy that overlaps it"),
         ),
-        (3, want[0], FREE, "a pass cannot end before the copy that overlaps it", "count the longer one of the two"),
         (
-            *(3, max(forward_s, copy_s) + 2 * forward_s, "only the copy out was counted"),
+            3,
+            want[0],
+            FREE,
+            "a pass cannot end before the copy that overlaps it",
+            "count the longer one of a pass and the copy that overlaps it",
+        ),
+        (
+            *(3, max(forward_s, copy_s) + 2 * forward_s, "your code counts only the copy out"),
             *("what is copied out must be copied back during the backward pass", "compare two copies with two passes"),
         ),
     )
@@ -98,14 +107,14 @@ def both_hidden() -> Wrong:
     """Copies that are compared with the whole step."""
     why = "only the forward pass can hide the copy out, and only the backward pass can hide the copy back"
     then = "compare each copy with its own pass"
-    return Wrong("both copies were compared with both passes together", why=why, next=then)
+    return Wrong("your code compares both copies together with both passes together", why=why, next=then)
 
 
 def _mistake_of_steps(job: Any, got: Any, want: Any, once_s: float) -> Wrong | None:
     more_s = (got[1][0] - want[1][0]) * job["parts"] * job["batch"]
     if once_s and close(more_s, (job["parts"] - 1) * once_s):
         why = "gradients are exchanged and applied once for all micro-batches of a step"
-        return Wrong("an update was counted for each micro-batch", why=why, next="count it once per step")
+        return Wrong("your code counts an update for each micro-batch", why=why, next="count the update once per step")
     return None
 
 
@@ -113,7 +122,11 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
     """What wrong signs have in common in all answers."""
     if all(got == tuple(_SWAPPED.get(one, "") for one in want) for _, got, want in answers):
         why = "you returned - for every +, and + for every -"
-        return Wrong("plus was used for more seconds and more bytes", why=why, next="use + for better: fewer of them")
+        return Wrong(
+            "your code uses + for more seconds and more bytes",
+            why=why,
+            next="use + where a method is better, with fewer seconds or bytes",
+        )
     if _is_table(answers):
         why = "your signs of each method are the same for every job"
         return Wrong(
@@ -128,17 +141,21 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
         return Wrong("your answer ignores that there are fewer all-reduces", why=why, next=then)
     if {right for *_, right in wrong} == {"0"} and len({method for method, *_ in wrong}) > 1:
         why = "only signs that should be 0 are wrong, for several methods"
-        return Wrong("differences of up to 1 % were counted", why=why, next="return 0 for a difference of at most 1 %")
+        return Wrong(
+            "your code counts differences of up to 1 %", why=why, next="return 0 for a difference of at most 1 %"
+        )
     if ("checkpoint", 1, "+", "0") in wrong:
         why = "if nearly everything is kept, a checkpoint saves nearly nothing, but your answer is +"
         return Wrong(
-            "kept_share was used as the share that is dropped", why=why, next="multiply by the share that is kept"
+            "your code uses `kept_share` as the share that is dropped",
+            why=why,
+            next="multiply by the share that is kept",
         )
     offloads = {(said, right) for method, at, said, right in wrong if method == "offload" and at == 0}
     if offloads == {("0", "-"), ("-", "0")}:
         why = "in your answers, copies cost nothing if little is kept, and they cost time if much is kept"
         return Wrong(
-            "the share that is kept was copied instead of the rest", why=why, next="what is moved to the host?"
+            "your code copies the share that is kept instead of the rest", why=why, next="what is moved to the host?"
         )
     return None
 

@@ -68,10 +68,10 @@ class MethodTable(Exercise):
             )
         if got[1] != want[1]:
             what, why, then = _MEMORY_SAID.get((case["method"], want[1], got[1]), _MEMORY[case["method"]])
-            raise Wrong(what, why=f"{why}; got {got[1]}", next=then)
+            raise Wrong(what, why=f"{why}; your sign is {got[1]}", next=then)
         if got[0] != want[0]:
             what, why, then = _SPEED[case["method"], want[0]]
-            raise Wrong(what, why=f"{why}; got {got[0]}", next=then)
+            raise Wrong(what, why=f"{why}; your sign is {got[0]}", next=then)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
@@ -118,12 +118,12 @@ def _costs(student: Any, job: Any) -> list[Any]:
 
 _MEMORY_SAID = {
     ("accumulate", "0", "+"): (
-        "accumulation was treated like splitting the batch",
+        "your answer treats accumulation like splitting the batch",
         "its micro-batches have `batch` examples each, and a step has `parts` times as many examples",
         "which of the two builds a larger batch from micro-batches of the same size?",
     ),
     ("checkpoint and grow", "0", "-"): (
-        "the batch was grown too far: the fixed bytes need memory too",
+        "your answer grows the batch too far: the fixed bytes need memory too",
         "the batch may grow until everything together fills the memory, as it did before",
         "how much of the memory is left for examples?",
     ),
@@ -140,7 +140,7 @@ _MEMORY = {
         "the activations of how many examples are held at once?",
     ),
     "checkpoint": (
-        "the memory with a checkpoint is wrong",
+        "your sign for the memory with a checkpoint is wrong",
         "a checkpoint keeps a share of the activations, while parameters, gradients and optimizer state stay the same",
         "add the share of the activations that is kept and the fixed bytes",
     ),
@@ -150,14 +150,14 @@ _MEMORY = {
         "compare the bytes that are held afterwards with those held before",
     ),
     "offload": (
-        "the memory with offloading is wrong",
+        "your sign for the memory with offloading is wrong",
         "a share of the activations is kept on the device, and the rest is moved to the host",
         "add the share of the activations that is kept and the fixed bytes",
     ),
     "empty_cache": (
         "your answer assumes that empty_cache frees memory that is in use",
         "the held bytes belong to tensors, while the cache is memory that no tensor uses",
-        "which tensors does it free?",
+        "which tensors does empty_cache free?",
     ),
 }
 _SPEED = {
@@ -198,16 +198,16 @@ _SPEED = {
     ),
     ("checkpoint and grow", "-"): (
         "your answer ignores that a full device does not become faster with more examples",
-        "each example needs its passes, and now one more forward pass",
+        "each example still needs its passes, and now one more forward pass",
         "compare seconds per example, with the batch that fits",
     ),
     ("offload", "0"): (
-        "copies that overlap passes were counted in full",
+        "your answer counts copies that overlap passes in full",
         "the copy engines work while the passes run",
         "count the longer one of a pass and the copy that overlaps it",
     ),
     ("offload", "-"): (
-        "copies that take longer than the passes were counted as free",
+        "your answer counts copies that take longer than the passes as free",
         "a pass cannot end before the copy that overlaps it",
         "count the longer one of a pass and the copy that overlaps it",
     ),

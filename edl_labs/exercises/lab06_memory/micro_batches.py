@@ -187,7 +187,7 @@ def _judge_passes(case: Any, rows: list[int], mine: list[list[float]], right: li
     why = f"got {len(rows)} forward passes of up to {max(rows, default=0)} rows, for {len(sizes)} micro-batches"
     if max(rows, default=0) > max(sizes):
         then = "run one micro-batch at a time, as memory has room for only one, and add up only gradients"
-        raise Wrong("several micro-batches went through the model at once", why=why, next=then)
+        raise Wrong("your code runs several micro-batches through the model at once", why=why, next=then)
     whole = len(sizes) // case["window"]
     if rows == sizes[: whole * case["window"]] and rows != sizes and len(mine) == whole:
         why = (
@@ -199,17 +199,17 @@ def _judge_passes(case: Any, rows: list[int], mine: list[list[float]], right: li
     if len(sizes) - len(rows) == len(empty) > 0 and len(mine) == len(right) and all(map(_equal, mine, right)):
         why = f"{why}; all gradients are right, so it must be micro-batch {empty[0]}, in which no position counts"
         then = "run each micro-batch forward and backward once, whatever its labels are"
-        raise Wrong("a micro-batch never went through the model", why=why, next=then)
+        raise Wrong("your code never runs one of the micro-batches through the model", why=why, next=then)
     if sorted(rows) != sorted(sizes):
         then = "run one forward pass and one backward pass for each micro-batch"
-        raise Wrong("not every micro-batch goes through the model exactly once", why=why, next=then)
+        raise Wrong("your code does not run every micro-batch through the model exactly once", why=why, next=then)
 
 
 def _judge_graphs(held: int, wanted: int) -> None:
     """Twice as many are let pass: who skips backward() where nothing counts holds that graph a little longer."""
     if held > 2 * wanted:
         raise Wrong(
-            "the graphs of several micro-batches are held at once",
+            "your code holds the graphs of several micro-batches at once",
             why=f"the training is right, but {held} saved tensors were held at once; one micro-batch saves {wanted}",
             next="call backward() on each micro-batch's loss before the next one goes through the model",
         )
@@ -223,7 +223,7 @@ def _judge_met(met: list[list[float]], wanted: list[list[float]]) -> None:
             "weights differ"
         )
         then = "run each micro-batch forward on its own, and backward before the next one; leave the model as it is"
-        raise Wrong("the weights do not follow from these micro-batches", why=why, next=then)
+        raise Wrong("your weights do not follow from these micro-batches", why=why, next=then)
 
 
 def _judge_steps(case: Any, steps: int, wanted: int) -> None:
@@ -233,18 +233,18 @@ def _judge_steps(case: Any, steps: int, wanted: int) -> None:
     why = f"{batches} micro-batches in windows of {case['window']} need {wanted} steps of the optimizer, not {steps}"
     if steps == batches:
         raise Wrong(
-            "the optimizer steps after every micro-batch",
+            "your code steps the optimizer after every micro-batch",
             why=why,
             next="add up gradients until a window is complete",
         )
     if steps == batches // case["window"]:
         raise _tail_lost(why)
-    raise Wrong("the optimizer does not step once per window", why=why, next="when is a window complete?")
+    raise Wrong("your code does not step the optimizer once per window", why=why, next="when is a window complete?")
 
 
 def _tail_lost(why: str) -> Wrong:
     then = "treat the micro-batches that are left over at the end as a shorter window"
-    return Wrong("the last micro-batches are not followed by a step", why=why, next=then)
+    return Wrong("your code makes no step after the last micro-batches", why=why, next=then)
 
 
 def _differing_weight(got: list[float], want: list[float]) -> str:
@@ -274,15 +274,17 @@ def _gradient_symptom(
         return _nothing_counted("after a micro-batch in which no position counts, the weights are not finite")
     if not any(abs(value) > 1e-12 for value in got):
         why = f"{place}: there was no gradient when step() was called"
-        return Wrong("the weights do not change", why=why, next="in which order are gradients used and cleared?")
+        return Wrong(
+            "your step does not change the weights", why=why, next="in which order are gradients used and cleared?"
+        )
     if step == 0 and case["before"] and _equal([a - case["before"] for a in got], want):
         why = f"{place}; the difference is the value that every gradient had when your function was called"
         then = "clear the gradients before you start adding"
-        return Wrong("gradients from before the first window were not cleared", why=why, next=then)
+        return Wrong("your code does not clear gradients from before the first window", why=why, next=then)
     if step and _equal([a - b for a, b in zip(got, want, strict=True)], mine[step - 1]):
         why = f"{place}; the difference is the gradient of the previous step"
         then = "clear the gradients after each step"
-        return Wrong("the gradients of the previous window were not cleared", why=why, next=then)
+        return Wrong("your code does not clear the gradients of the previous window", why=why, next=then)
     ratio = _ratio(got, want)
     sums = _gradients_of_sums(case, step, said["weights"][step]) if ratio is None else []
     if ratio is None and _ratio(got, sums[-1]) is not None:
@@ -290,7 +292,7 @@ def _gradient_symptom(
         if said["cleared"] >= len(case["labels"]):
             why = f"{why}, and zero_grad was called {said['cleared']} times for {len(case['labels'])} micro-batches"
         return Wrong(
-            "gradients are cleared for every micro-batch",
+            "your code clears the gradients for every micro-batch",
             why=why,
             next="clear once per window, and add up gradients within it",
         )
@@ -301,13 +303,13 @@ def _gradient_symptom(
     if ratio is None and _ratio(got, [sum(values) for values in zip(*means, strict=True)]) is None:
         why = f"{place}; its direction differs too, and it is not that of the sum of the micro-batches' means either"
         then = "divide the sum of the losses of all positions that count in the window by the number of these positions"
-        return Wrong("a step's gradient is not that of its window's mean loss", why=why, next=then)
+        return Wrong("in your code, a step's gradient is not that of its window's mean loss", why=why, next=then)
     if ratio is None:
         why = f"{place}; its direction differs too: it is that of the sum of the micro-batches' means"
         return Wrong(
-            "every micro-batch has the same weight, however many of its positions count",
+            "your code gives every micro-batch the same weight, however many of its positions count",
             why=why,
-            next="what must each sum be divided by? A mean of means is not the mean",
+            next="by what must each sum be divided? A mean of means is not the mean of all positions",
         )
     return _scale_symptom(case, step, _ratios(case, mine, said["weights"]), place)
 
@@ -346,33 +348,33 @@ _Windows = list[list[list[int]]]
 _SCALES: tuple[tuple[Callable[[int, _Windows], float], str, str], ...] = (
     (
         lambda step, windows: len(windows[step]) / len(windows[0]),
-        "a shorter window was divided as if it were a full one",
+        "your code divides a shorter window as if it were a full one",
         "how many micro-batches does this window have?",
     ),
     (
         lambda step, windows: _counted(windows[step]) / sum(map(len, windows[step])),
-        "the divisor includes positions that are ignored",
+        "your divisor includes positions that are ignored",
         "which label does padding have, and does padding count in the divisor?",
     ),
     (
         lambda step, windows: _counted(windows[step]) / sum(map(_counted, windows)),
-        "the divisor of each window includes the positions of all windows",
+        "your divisor of each window includes the positions of all windows",
         "divide each window by the number of its own positions",
     ),
     (
         lambda step, windows: _counted(windows[step]) / sum(map(_counted, windows[: step + 1])),
-        "the divisor still includes positions of earlier windows",
+        "your divisor still includes positions of earlier windows",
         "start counting again for each window",
     ),
     (
         lambda step, windows: _counted(windows[step]),
-        "the losses of a window were added up instead of averaged",
-        "divide too: the loss of one large batch is a mean",
+        "your code adds up the losses of a window instead of averaging them",
+        "divide the sum as well: the loss of one large batch is a mean",
     ),
     (
         lambda step, windows: len(windows[step]),
-        "the means of a window's micro-batches were added up",
-        "divide too: the sum of several means is larger than their mean",
+        "your code adds up the means of a window's micro-batches",
+        "divide the sum as well: the sum of several means is larger than their mean",
     ),
 )
 
@@ -387,7 +389,7 @@ def _scale_symptom(case: Any, step: int, ratios: list[float | None], place: str)
             return Wrong(what, why=why, next=then)
     if ratio:
         why = f"{why}, as if it were divided by {counted / ratio:.4g}; {counted} positions count in its window"
-    return Wrong("the gradient of a window has the wrong scale", why=why, next="by what is the sum of losses divided?")
+    return Wrong("your gradient of a window has the wrong scale", why=why, next="by what is the sum of losses divided?")
 
 
 def _counted(part: list[list[int]]) -> int:

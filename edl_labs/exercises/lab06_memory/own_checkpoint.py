@@ -129,16 +129,19 @@ def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
     if _distance(got["output"], want["output"]) > within:
         why = "the checkpointed block's forward pass returns something different from the block itself: "
         why += _differing(got["output"], want["output"])
-        raise Wrong("the output differs from a plain run", why=why, next="return what run(*inputs) returns")
+        raise Wrong("your output differs from a plain run", why=why, next="return what run(*inputs) returns")
     if got["saved"] > want["saved"]:
-        why = f"after the forward pass, {got['saved']} tensors are saved; the block has {want['saved']} input tensors"
+        why = (
+            f"after the forward pass, {got['saved']} tensors are saved, but the block's input tensors number "
+            f"{want['saved']}"
+        )
         raise Wrong(
             "your code keeps more than the inputs", why=why, next="run the block without a graph in the forward pass"
         )
     if got["saved"] < want["saved"]:
         why = f"only {got['saved']} of {want['saved']} were saved with it; hooks cannot count or move other tensors"
         then = "use save_for_backward for tensors, and attributes of ctx only for everything else"
-        raise Wrong("input tensors are kept without save_for_backward", why=why, next=then)
+        raise Wrong("your code keeps input tensors without save_for_backward", why=why, next=then)
     _judge_runs(case, got["runs"], want["runs"])
     if got["raised"]:
         raise raised_symptom(got["runs"], got["raised"]) or Wrong("your code raised an exception in backward")
@@ -146,7 +149,7 @@ def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
     if _distance(got["next_output"], want["next_output"]) > within:
         why = "after the backward pass, the next random number differs from the one after a plain run"
         then = "restore the generator's state after the second run"
-        raise Wrong("the second run changes all later random numbers", why=why, next=then)
+        raise Wrong("your second run changes all later random numbers", why=why, next=then)
 
 
 def _judge_record(case: Any, got: Any, want: Any) -> None:
@@ -182,35 +185,38 @@ def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
         return _other_inputs(before, kinds)
     if not makes_graph:
         why = "the second run's output had no graph, since autograd is off in a backward pass unless you switch it on"
-        return Wrong("the second run does not record a graph", why=why, next="run it under torch.enable_grad()")
-    if is_attached:
-        why = (
-            "its inputs still have the graph that produced them, so its backward pass runs through that graph a second "
-            "time"
+        return Wrong(
+            "your second run does not record a graph", why=why, next="run the block again under torch.enable_grad()"
         )
+    if is_attached:
+        why = "these inputs still have the graph that produced them, so backward runs through that graph a second time"
         then = "detach each tensor, and let it require a gradient if the input did"
-        return Wrong("the inputs of the second run are not detached", why=why, next=then)
+        return Wrong("the inputs of your second run are not detached", why=why, next=then)
     if "gradient different than None" in text:  # torch's words for a gradient at the place of a number
         why = f"torch says: {text[:160]}"
         then = "return one gradient for each argument of `apply()`, in the same order: None for run and for each number"
-        return Wrong("backward returned a gradient for an argument that is not a tensor", why=why, next=then)
+        return Wrong("your backward returns a gradient for an argument that is not a tensor", why=why, next=then)
     if "does not require grad" not in text:  # torch's words for a tensor without a graph
         return None
     why = "the second run recorded a graph, but backward() was called on a tensor that was made outside of enable_grad"
     then = "call backward on the run's own output, with the incoming gradient, not on a sum or a loss of it"
-    return Wrong("backward was not called on the output of the second run", why=why, next=then)
+    return Wrong("your code does not call backward on the output of the second run", why=why, next=then)
 
 
 def _other_inputs(before: str, kinds: str) -> Wrong:
     why = f"the first run got {before}; the second run got {kinds}"
     then = "put each input back in its own place"
-    return Wrong("the second run gets its inputs in a different order", why=why, next=then)
+    return Wrong("your second run gets its inputs in a different order", why=why, next=then)
 
 
 def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
     if len(runs) != len(want):
         why = f"number of runs: {len(runs)}; a checkpoint runs the block once in forward, and again in backward"
-        raise Wrong("the block does not run exactly twice", why=why, next="run it in forward, and again in backward")
+        raise Wrong(
+            "your code does not run the block exactly twice",
+            why=why,
+            next="run the block once in forward, and once more in backward",
+        )
     if runs[1][3] != runs[0][3]:
         raise _other_inputs(runs[0][3], runs[1][3])
     if runs[1][0] and runs[1][0] != want[1][0]:
@@ -220,16 +226,16 @@ def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
         )
         if "float16" in runs[1][0]:
             then = "save the dtype of autocast in the first run, and pass it on"
-            raise Wrong("autocast is on in the second run, but with a different dtype", why=why, next=then)
-        raise Wrong("the second run computes in a different dtype than the first", why=why, next=then)
+            raise Wrong("your second run uses autocast with a different dtype", why=why, next=then)
+        raise Wrong("your second run computes in a different dtype than the first", why=why, next=then)
     if want[1][2] and not runs[1][2]:
         why = "the offset requires a gradient in the first run, but not in the second"
         then = "let a detached input require a gradient exactly if the input itself does"
-        raise Wrong("an input that requires a gradient gets none in the second run", why=why, next=then)
+        raise Wrong("in your second run, an input does not require a gradient, but it should", why=why, next=then)
     if runs[1][2] != want[1][2]:
         why = "the offset requires no gradient in the first run, but it does in the second"
         then = "let a detached input require a gradient exactly if the input itself does"
-        raise Wrong("an input without a gradient gets one in the second run", why=why, next=then)
+        raise Wrong("in your second run, an input requires a gradient, but it should not", why=why, next=then)
 
 
 def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
@@ -244,7 +250,9 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             raise Wrong(f"no gradient reaches {words}", why=why, next=then)
         if not mine:
             then = "return one gradient for each input, and None for run and for anything that is not a tensor"
-            raise Wrong(f"no gradient reaches {words}", why="its .grad is None after the backward pass", next=then)
+            raise Wrong(
+                f"no gradient reaches {words}", why=f"after the backward pass, the .grad of {words} is None", next=then
+            )
         if case["dropout"] and off > _OTHER_MASK and not got["random"][1]:
             why = f"the output is right, but the gradient of {words} is {off:.0%} off: different elements were dropped"
             if got["random"][3]:
@@ -254,17 +262,17 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
                 then = "save torch.get_rng_state() before the first run, and set it for the second"
                 raise Wrong("your code saves the seed instead of the generator's state", why=why, next=then)
             if got["random"][1:3] == [False, True]:
-                then = "save it before the first run, which changes the state"
-                raise Wrong("the generator's state was saved after the first run", why=why, next=then)
+                then = "save the state before the first run, which changes it"
+                raise Wrong("your code saves the generator's state after the first run", why=why, next=then)
             then = "save and restore the generator's state: the second run must draw the same numbers as the first"
-            raise Wrong("the second run drops different elements than the first", why=why, next=then)
+            raise Wrong("your second run drops different elements than the first", why=why, next=then)
         if _distance(mine, [2 * value for value in right]) <= within:
             why = f"the gradient of {words} is twice as large as it should be"
             then = "detach the inputs of the second run, so that its graph begins at them"
-            raise Wrong("gradients flow through the first run's inputs as well", why=why, next=then)
+            raise Wrong("in your code, gradients flow through the first run's inputs as well", why=why, next=then)
         why = f"the gradient of {words} is {off:.1%} off: {_differing(mine, right)}"
         then = "use the inputs as ctx.saved_tensors returns them, and the gradient of the output"
-        raise Wrong("a gradient differs from a plain run", why=why, next=then)
+        raise Wrong("your gradient differs from a plain run", why=why, next=then)
 
 
 def _differing(got: list[float], want: list[float]) -> str:

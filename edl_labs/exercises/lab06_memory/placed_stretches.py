@@ -164,7 +164,9 @@ def _judge_repeats(case: Any, run: TapeReplay) -> None:
     once = [named[i] for i in again if case["layers"][i]["once"]]
     if once:
         why = f"{once[0]} runs again, but it draws random numbers or updates statistics, and would do so twice"
-        raise Wrong("a layer that may run only once runs again", why=why, next="end a stretch before such a layer")
+        raise Wrong(
+            "your step runs a layer again that may run only once", why=why, next="end a stretch before such a layer"
+        )
     if any(entry["op"] in ("offload", "fetch") for entry in run.program):
         why = "the host's memory is not part of this exercise"
         raise Wrong("your code copies layers to the host", why=why, next="use only keep, drop and recompute")
@@ -176,18 +178,20 @@ def _peak_symptom(case: Any, run: TapeReplay) -> Wrong:
         f"{byte_count(case['budget_bytes'])}"
     )
     if not run.counts.get("recompute"):
-        return Wrong("everything is kept, but it does not fit", why=why, next="which stretches could run again?")
+        return Wrong(
+            "your step keeps everything, but that does not fit", why=why, next="which stretches could run again?"
+        )
     ops = [entry["op"] for entry in run.program]
     if "drop" not in ops and ("recompute", "recompute") in pairwise(ops):
         then = "drop the others: only the output of a stretch's last layer is needed before the stretch runs again"
-        return Wrong("outputs inside a stretch are never dropped", why=why, next=then)
+        return Wrong("your code never drops the outputs inside a stretch", why=why, next=then)
     if run.peak.operation.startswith("forward"):
-        return Wrong("the forward pass keeps too much", why=why, next="what is still held of the earlier layers?")
+        return Wrong("your forward pass keeps too much", why=why, next="what is still held of the earlier layers?")
     then = (
         "add up what is in memory when a stretch runs again: everything that its layers save, and what is kept before "
         "it"
     )
-    return Wrong("a stretch that runs again does not fit", why=why, next=then)
+    return Wrong("in your step, a stretch that runs again does not fit", why=why, next=then)
 
 
 def _why_slow(run: TapeReplay, best: Any) -> str:
@@ -199,7 +203,7 @@ def _why_slow(run: TapeReplay, best: Any) -> str:
 
 def _slow(run: TapeReplay, best: Any) -> Wrong:
     return Wrong(
-        "different stretches would take less time",
+        "your stretches are not the fastest ones that fit",
         why=_why_slow(run, best),
         next="try every set of stretches that fits",
     )
@@ -210,15 +214,23 @@ def _time_symptom(case: Any, run: TapeReplay, best: Any) -> Wrong | None:
     everything = sum(layer["activation_bytes"] for layer in case["layers"])
     if everything <= case["budget_bytes"]:
         then = "how long does a step take if it keeps everything?"
-        return Wrong("layers are recomputed although everything fits", why=why, next=then)
+        return Wrong("your step recomputes layers, but everything fits without that", why=why, next=then)
     if len(again) > len(set(again)):
-        return Wrong("a layer runs again more than once", why=why, next="run a stretch once, and keep what it saves")
+        return Wrong(
+            "in your step, a layer runs again more than once",
+            why=why,
+            next="run a stretch once, and keep what it saves",
+        )
     if len(again) == sum(not layer["once"] for layer in case["layers"]):
-        return Wrong("every layer that may run again does so", why=why, next="keep as much as the budget has room for")
+        return Wrong(
+            "in your step, every layer that may run again does so",
+            why=why,
+            next="keep as much as the budget has room for",
+        )
     if len(again) < best["again"]:
         why += f"; {len(again)} layers run again here, but {best['again']} in the best step"
         return Wrong(
-            "only a few layers run again, but they take long",
+            "in your step, only a few layers run again, but they take long",
             why=why,
             next="add up their seconds instead of counting them",
         )
@@ -253,7 +265,7 @@ def _summed(case: Any) -> list[float]:
 
 def _not_whole(run: TapeReplay) -> Wrong:
     why = f"{', '.join(run.missing[:3])} never ran"
-    return Wrong("the step is incomplete", why=why, next="run every layer forward once and backward once")
+    return Wrong("your step is incomplete", why=why, next="run every layer forward once and backward once")
 
 
 def _step_symptom(program: list[Any], stopped: str) -> Wrong | None:
@@ -280,7 +292,7 @@ def _alone(case: Any, got: Any) -> Wrong:
         return _not_whole(run)
     if run.recomputed_s > right.recomputed_s:
         why = f"{tried}second runs take {seconds(run.recomputed_s)}"
-        return Wrong("a layer runs again more than once", why=why)
+        return Wrong("in your step, a layer runs again more than once", why=why)
     if run.peak_bytes > right.peak_bytes:
         why = f"{tried}the peak is {byte_count(run.peak_bytes)}, at {run.peak.operation}"
         then = f"find out what can be dropped earlier: a peak of {byte_count(right.peak_bytes)} is enough"

@@ -43,7 +43,10 @@ def placement_habit(placed: list[Placed]) -> Wrong | None:
     """What all placements have in common that explains those that are wrong; None where nothing does."""
     lengths = {stop - start for one in placed for start, stop in one.stretches}
     if lengths == {1} and sum(len(one.stretches) for one in placed) >= _MANY:
-        then = "try longer stretches too: outputs inside a stretch are dropped, so it holds less before it runs again"
+        then = (
+            "try longer stretches too: outputs inside a stretch are dropped, so a long stretch holds less before "
+            "it runs again"
+        )
         why = "none of your stretches has two layers"
         return Wrong("your answers contain only stretches of one layer", why=why, next=then)
     if all(one.peak_bytes == one.case["least_bytes"] for one in placed):
@@ -51,24 +54,28 @@ def placement_habit(placed: list[Placed]) -> Wrong | None:
         then = "choose the fastest of all sets of stretches that fit"
         return Wrong("your code minimises the peak instead of the time", why=why, next=then)
     if any(all(one.is_by_sum(rule) for one in placed) for rule in range(RULES)):
-        return _summed("the stretches of all your answers are")
+        return _summed("the stretches of all your answers would be")
     if _are_equal_cuts(placed):
         why = (
-            "your answers always cut the same number of layers into the same equal stretches, whatever the layers and "
+            "your answers always cut the same number of layers into the same equal stretches, regardless of the "
+            "layers and "
             "the budget"
         )
         then = "which layers save many bytes and run in a short time? Try every set of stretches that fits"
-        return Wrong("the layers were cut into equal stretches", why=why, next=then)
+        return Wrong("your code cuts the layers into equal stretches", why=why, next=then)
     if all(one.is_right or (one.is_late and not _is_proportional(one.case)) for one in placed):
-        why = "your answers are right if each backward pass takes twice as long as its forward pass, but not otherwise"
+        why = (
+            "where each backward pass takes twice as long as its forward pass, your answers are right; elsewhere, "
+            "some are not"
+        )
         then = "add up only forward passes: a backward pass runs once, with or without stretches"
-        return Wrong("the time of backward passes was counted", why=why, next=then)
+        return Wrong("your code counts the time of backward passes", why=why, next=then)
     if lengths and all(len(one.stretches) < 2 for one in placed):
         why = "none of your answers has two stretches"
         then = "try several stretches, with kept layers between them"
         return Wrong("your answers never have more than one stretch", why=why, next=then)
     if all(one.is_right or one.is_late for one in placed) and all(one.fewer_again >= 0 for one in placed):
-        why = "your answers never run more layers again than the best step, but the wrong ones take longer"
+        why = "your answers never run more layers again than the best step, but your wrong answers take longer"
         then = "add up the forward seconds of the layers that run again"
         return Wrong("your code minimises the number of layers that run again, not their seconds", why=why, next=then)
     return None
@@ -77,14 +84,15 @@ def placement_habit(placed: list[Placed]) -> Wrong | None:
 def summed_symptom(run: TapeReplay, summed_again_s: list[float]) -> Wrong | None:
     """A placement that is slow, and the best where more is counted at the peak than is held."""
     is_so = any(least_s >= 0 and abs(run.recomputed_s - least_s) < _SAME_S for least_s in summed_again_s)
-    return _summed("these stretches are") if is_so else None
+    return _summed("these stretches would be") if is_so else None
 
 
 def _summed(whose: str) -> Wrong:
     return Wrong(
         "your code counts more at the peak than is held at once",
-        why=f"{whose} the best only if all other layers were in memory while the largest stretch runs again",
-        next="count only the layers before a stretch when it runs again: those after it have run backward and are "
+        why=f"{whose} optimal if all other layers were in memory while the largest stretch runs again",
+        next="when a stretch runs again, count only the layers before it: the layers after it have run backward and "
+        "are "
         "freed",
     )
 

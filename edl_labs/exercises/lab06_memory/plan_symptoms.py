@@ -34,28 +34,32 @@ def _copy_mistake(done: list[Any]) -> Wrong | None:
     if _at(done, "offload", 0) < _at(done, "forward", 1):
         why = f"{tried}layer 0 is copied to the host before layer 1 has run"
         return Wrong(
-            "a layer is copied out before the next one has read it",
+            "your code copies a layer out before the next layer has read it",
             why=why,
             next="call offload(i) after forward(i + 1)",
         )
     if _at(done, "forward", 4) < _at(done, "offload", 0) < len(done):
         why = f"{tried}the copy of layer 0 begins after all forward passes, so its bytes are in memory at the peak"
         return Wrong(
-            "copies begin only after the whole forward pass", why=why, next="call offload(i) once layer i + 1 has run"
+            "your copies begin only after the whole forward pass",
+            why=why,
+            next="call offload(i) once layer i + 1 has run",
         )
     if ("fetch", 2) not in done and ("offload", 2) in done and _at(done, "backward", 4) < len(done):
         why = f"{tried}layer 2 was not back when layer 3, which reads its output, ran backward"
         return Wrong(
-            "a layer is fetched only for its own pass", why=why, next="which pass is the first to read layer i?"
+            "your code fetches a layer only for its own backward pass",
+            why=why,
+            next="which pass is the first to read layer i?",
         )
     if _at(done, "fetch", 0) < _at(done, "backward", 4):
         why = f"{tried}layer 0 was fetched before the first backward pass, but layer 1 reads it only three passes later"
         then = "fetch each layer one pass before the pass that reads it: until then, its memory is free"
-        return Wrong("everything is fetched at once", why=why, next=then)
+        return Wrong("your code fetches everything at once", why=why, next=then)
     if _at(done, "backward", 4) < _at(done, "fetch", 2) < len(done):
         why = f"{tried}layer 2 was fetched right before layer 3 ran backward, so that pass had to wait for it"
         then = "start each fetch one pass earlier: that pass then hides the copy"
-        return Wrong("fetches start only when their data are needed", why=why, next=then)
+        return Wrong("your code starts fetches only when their data are needed", why=why, next=then)
     return None
 
 
@@ -66,7 +70,7 @@ def _second_run_mistake(done: list[Any], kept: set[int]) -> Wrong | None:
             f"{tried}layer {min({0, 2} & kept)} kept everything and was then dropped, with the output that others read"
         )
         return Wrong(
-            "the output of a layer that runs again was dropped",
+            "your code drops the output of a layer that runs again",
             why=why,
             next="call forward(i, keep=False), which keeps only the output",
         )
@@ -75,7 +79,9 @@ def _second_run_mistake(done: list[Any], kept: set[int]) -> Wrong | None:
             f"{tried}layer 0 ran again before layer 1 had run backward, so layers 0 and 2 held their activations at "
             "the same time"
         )
-        return Wrong("layers run again too early", why=why, next="call recompute(i) right before backward(i)")
+        return Wrong(
+            "your code runs layers again too early", why=why, next="call recompute(i) right before backward(i)"
+        )
     return None
 
 
@@ -103,7 +109,7 @@ def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right
     if all(len(words) == 1 for words in mixed):
         why = "in every plan, all layers have the same word"
         then = "let each layer have its own word, which gives 243 plans"
-        return Wrong("all layers were given the same word", why=why, next=then)
+        return Wrong("your plans give all layers the same word", why=why, next=then)
     whole = [sum(layer["activation_bytes"] for layer in case["layers"]) for case in cases]
     roomy = [words for words, case, held in zip(mixed, cases, whole, strict=True) if held <= case["budget_bytes"]]
     late = right.count(False) - len(roomy)
@@ -116,14 +122,15 @@ def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right
             next="choose the fastest of the plans that fit",
         )
     if all("recompute" not in words or words == {"recompute"} for words in mixed):
-        then = "try running again a layer with many bytes and little work, while others are copied"
-        why = "no plan mixes 'recompute' with a different word"
-        return Wrong("individual layers are never run again", why=why, next=then)
+        then = "try plans that run layers with many bytes and little work again, and copy others"
+        why = "none of your plans mixes 'recompute' with a different word"
+        return Wrong("your plans never run individual layers again", why=why, next=then)
     if all("offload" not in words or words == {"offload"} for words in mixed):
         why = (
-            "no plan mixes 'offload' with a different word: either your code does not try such plans, or it returns "
+            "none of your plans mixes 'offload' with a different word: either your code does not try such plans, or "
+            "it returns "
             "the first one that fits"
         )
         then = "try all three words for each layer, and choose the fastest of all plans that fit"
-        return Wrong("individual layers are never copied out", why=why, next=then)
+        return Wrong("your plans never copy individual layers out", why=why, next=then)
     return None

@@ -63,11 +63,11 @@ class SameOrNot(Exercise):
         unkept = [case for case, _, right in wrong if right == "statistics" and _is_unkept(case)]
         if len(unkept) == len(wrong) and any(layer["training"] for case in unkept for layer in case["layers"]):
             why = (
-                "without running statistics, it normalises with the statistics of the current batch, as it does in "
-                "training"
+                "without running statistics, this layer normalises with the statistics of the current batch, as it does "
+                "in training"
             )
-            then = "which statistics does it use in training? Running statistics are only kept for later"
-            return Wrong("a batch norm without running statistics was treated as harmless", why=why, next=then)
+            then = "which statistics does this layer use in training? Running statistics are only kept for later"
+            return Wrong("your answer treats a batch norm without running statistics as harmless", why=why, next=then)
         return None
 
     def combine(self, fractions: list[float]) -> float:
@@ -86,13 +86,13 @@ def _update_symptom(case: Any) -> Wrong:
     if done == ["clip"]:
         why = "the sum of clipped gradients is not the clipped sum: it may be longer, and have a different direction"
         then = "compare with clipping once, after all gradients of the window have been added up"
-        return Wrong("clipping each micro-batch was treated as harmless", why=why, next=then)
+        return Wrong("your answer treats clipping each micro-batch as harmless", why=why, next=then)
     if done == ["scaler"]:
         why = "if the scale changes within a window, gradients with different scales are added up"
         then = "compare with updating the scale once per window"
         return Wrong("your answer overlooks a scale that changes within the window", why=why, next=then)
     if done == ["scheduler"]:
-        why = "the scheduler then makes a step for each micro-batch instead of one for each update"
+        why = "the scheduler makes a step for each micro-batch instead of one for each update"
         return Wrong(
             "your answer overlooks a schedule that runs ahead",
             why=why,
@@ -126,7 +126,7 @@ _TAKEN_FOR_UPDATES = (
     (
         lambda case: any(case[name] != "window" for name in _ONCE),
         "your code treats something that is never done as a different update",
-        "an empty text means that it is done neither with one large batch nor with micro-batches",
+        "an empty text means that the job never does this, neither with one large batch nor with micro-batches",
         "look for things that are done once per micro-batch",
     ),
 )
@@ -136,27 +136,34 @@ def _overlooked_norm(case: Any) -> Wrong:
     norms = [layer for layer in case["layers"] if layer["kind"].endswith("batch_norm")]
     if all(layer["kind"] == "sync_batch_norm" or not layer["training"] for layer in norms):
         if any(layer["kind"] == "sync_batch_norm" and layer["training"] for layer in norms):
-            why = "it gathers the statistics of other ranks in the same pass, but micro-batches run one after the other"
+            why = (
+                "sync_batch_norm gathers statistics of other ranks in the same pass; micro-batches run one after "
+                "the other"
+            )
             return Wrong(
                 "your answer treats micro-batches like ranks", why=why, next="which passes does this layer combine?"
             )
-        why = "if it keeps no running statistics, it uses the statistics of the batch in eval mode as well"
+        why = "a batch norm that keeps no running statistics uses the statistics of the batch in eval mode as well"
         return Wrong(
-            "eval mode was assumed to mean running statistics", why=why, next="what does this layer normalise with?"
+            "your answer assumes that eval mode always means running statistics",
+            why=why,
+            next="what does this layer normalise with?",
         )
-    why = "in training, it normalises with the mean and variance of only one micro-batch at a time"
+    why = "in training, batch norm normalises with the mean and variance of only one micro-batch at a time"
     return Wrong("your answer overlooks a batch norm in training", why=why, next="look for layers that mix examples")
 
 
 def _harmless_norm(case: Any) -> Wrong:
     if any(layer["kind"].endswith("batch_norm") for layer in case["layers"]):
-        why = "in eval mode, it normalises with its running statistics, whatever the batch is"
+        why = "in eval mode, this layer normalises with its running statistics, whatever is in the batch"
         return Wrong(
-            "a batch norm in eval mode was treated as one in training", why=why, next="check the mode of the layer"
+            "your answer treats a batch norm in eval mode like one in training",
+            why=why,
+            next="check the mode of the layer",
         )
-    why = "it computes its mean over the features of one example, however many examples there are"
+    why = "this norm computes its mean over the features of one example, however many examples there are"
     then = "over what does this layer compute its mean?"
-    return Wrong("a norm within each example was treated as one over the batch", why=why, next=then)
+    return Wrong("your answer treats a norm within each example like one over the batch", why=why, next=then)
 
 
 def _mask_symptom(case: Any, want: str) -> Wrong:
@@ -169,9 +176,9 @@ def _mask_symptom(case: Any, want: str) -> Wrong:
     if any(layer["kind"] == "dropout" and layer["training"] for layer in case["layers"]):
         why = "with p = 0, nothing is dropped"
         return Wrong(
-            "a dropout that drops nothing was treated as noise",
+            "your answer treats a dropout that drops nothing as noise",
             why=why,
             next="check the p of each dropout: how much does it drop?",
         )
     why = "in eval mode, dropout returns its input unchanged, whatever its p is"
-    return Wrong("a dropout in eval mode was treated as noise", why=why, next="check the mode of the layer")
+    return Wrong("your answer treats a dropout in eval mode as noise", why=why, next="check the mode of the layer")

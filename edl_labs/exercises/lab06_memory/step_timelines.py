@@ -51,11 +51,11 @@ class MemoryTimeline(Exercise):
         if len(got["peak"]) != 2 or got["peak"][0] != want["peak"][0]:
             why = "every number in the list is right"
             then = "return the bytes of the peak, then its place"
-            raise Wrong("the peak is not the largest number in the list", why=why, next=then)
+            raise Wrong("your peak is not the largest number in your list", why=why, next=then)
         if got["peak"][1] != want["peak"][1]:
             why = f"the list is right, and its largest number is at {want['peak'][1]}, not at {got['peak'][1]}"
             raise Wrong(
-                "the place of the peak is wrong",
+                "your place of the peak is wrong",
                 why=why,
                 next="return the first place in the list with the largest number",
             )
@@ -67,9 +67,12 @@ class MemoryTimeline(Exercise):
             case["first"] and not case["set_to_none"] and one["live"][0] - right["live"][0] == _parameter_bytes(case)
             for case, one, right in wrong
         ):
-            why = "only first steps with gradients set to zero are wrong, starting with their first number"
+            why = (
+                "in your answers, only first steps with gradients set to zero are wrong, starting with their first "
+                "number"
+            )
             then = "count no gradients before the first backward pass: there is nothing to set to zero yet"
-            return Wrong("zeroed gradients were counted before they exist", why=why, next=then)
+            return Wrong("your code counts zeroed gradients before they exist", why=why, next=then)
         return None
 
     def format_case(self, case: Any) -> str:
@@ -99,11 +102,13 @@ def _habit(case: Any, place: int, got: list[int], want: list[int]) -> Wrong | No
     count = len(case["layers"])
     if place == 1 and all(got[i] == want[i] - want[i - 1] for i in range(1, len(want))):
         why = "starting with the second number, each is the change of the live bytes"
-        return Wrong("the list contains changes instead of live bytes", why=why, next="add up the changes as you go")
+        return Wrong("your list contains changes instead of live bytes", why=why, next="add up the changes as you go")
     saved = 0 if case["layers"][0]["inplace"] else case["layers"][0]["activation_bytes"]
     if place == 0 and WORD * (got[0] - saved) == want[0] - saved:
         why = "apart from what layer 0 saves, your bytes are a quarter of the right number"
-        return Wrong("a parameter was counted as one byte", why=why, next="how many bytes does an fp32 value have?")
+        return Wrong(
+            "your code counts a parameter as one byte", why=why, next="how many bytes does an fp32 value have?"
+        )
     if place != count:
         return None
     made = not (case["set_to_none"] or case["first"])
@@ -111,7 +116,7 @@ def _habit(case: Any, place: int, got: list[int], want: list[int]) -> Wrong | No
     if sum(gradients[:-1]) and got[count] - want[count] == sum(gradients[:-1]):
         why = "after the backward pass of the last layer, you count the gradients of all layers"
         then = "add each layer's gradients in its own backward pass"
-        return Wrong("all gradients were added at once", why=why, next=then)
+        return Wrong("your code adds all gradients at once", why=why, next=then)
     if got[count] == want[count - 1] - saved + gradients[0] and got[count] != want[count]:
         why = "the first gradients that you add, and the first activations that you free, are those of layer 0"
         then = "go from the last layer to the first"
@@ -132,67 +137,67 @@ def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
     if place == 0 and state and abs(off) == state:
         if case["first"]:
             then = "add the state when the optimizer first needs it"
-            return Wrong("the optimizer's state was counted before its first step", why=why, next=then)
+            return Wrong("your code counts the optimizer's state before its first step", why=why, next=then)
         then = "count the state in every later step: it stays in memory"
-        return Wrong("the optimizer's state is missing", why=why, next=then)
+        return Wrong("your code leaves out the optimizer's state", why=why, next=then)
     if place == (2 * count if case["first"] else 0) and state and off == state // WORD - state:
         then = f"count {WORD} bytes for each of its values, as for a parameter"
-        return Wrong("the optimizer's state was counted in values instead of bytes", why=why, next=then)
+        return Wrong("your code counts the optimizer's state in values instead of bytes", why=why, next=then)
     if place < count and abs(off) == parameters:
         if case["set_to_none"] or case["first"]:
             return Wrong(
-                "gradients were counted before a backward pass has made them",
+                "your code counts gradients before a backward pass has made them",
                 why=why,
                 next="when do gradients begin to exist?",
             )
         then = "count gradients that are set to zero: they stay in memory"
-        return Wrong("the gradients of the previous step are missing", why=why, next=then)
+        return Wrong("your code leaves out the gradients of the previous step", why=why, next=then)
     if place < count:
         return _forward_symptom(layers, place, off, why)
     if place < 2 * count:
         return _backward_symptom(case, 2 * count - 1 - place, off, why)
     if place == 2 * count and case["first"] and state and off == -state:
-        then = "add it: the optimizer creates its state in its first step, and keeps it"
-        return Wrong("the optimizer's state is missing after the first step", why=why, next=then)
+        then = "add the state: the optimizer creates it in its first step, and keeps it"
+        return Wrong("your code leaves out the optimizer's state after the first step", why=why, next=then)
     if place == 2 * count and off == -parameters:
         then = "keep the gradients until zero_grad has run"
-        return Wrong("the gradients were freed in the optimizer's step", why=why, next=then)
+        return Wrong("your code frees the gradients in the optimizer's step", why=why, next=then)
     if place == 2 * count:
         then = "what does the optimizer create in its first step, and what has been freed by now?"
-        return Wrong("the bytes after the step are wrong", why=why, next=then)
+        return Wrong("your bytes after the step are wrong", why=why, next=then)
     if abs(off) == parameters:
         then = "free the gradients only with set_to_none: otherwise they stay in memory as zeros"
-        return Wrong("the two kinds of zero_grad were confused", why=why, next=then)
+        return Wrong("your code confuses the two kinds of zero_grad", why=why, next=then)
     then = "what does a training run keep in memory between two steps?"
-    return Wrong("the bytes after zero_grad are wrong", why=why, next=then)
+    return Wrong("your bytes after zero_grad are wrong", why=why, next=then)
 
 
 def _forward_symptom(layers: list[Any], place: int, off: int, why: str) -> Wrong:
     layer = layers[place]
     if layer["inplace"] and off == layer["activation_bytes"]:
-        then = "add nothing for it: an in-place operation overwrites what the previous one has saved"
-        return Wrong("an in-place layer was counted as using its own memory", why=why, next=then)
+        then = "add nothing for this layer: an in-place operation overwrites what the previous operation has saved"
+        return Wrong("your code counts an in-place layer as if it had its own memory", why=why, next=then)
     if place and off == -sum(one["activation_bytes"] for one in layers[:place] if not one["inplace"]):
         then = "keep each layer's saved bytes until its own backward pass"
-        return Wrong("activations of earlier layers were freed in the forward pass", why=why, next=then)
+        return Wrong("your code frees activations of earlier layers in the forward pass", why=why, next=then)
     then = "add up parameters, optimizer state, gradients and what the layers save"
-    return Wrong("the bytes after a forward pass are wrong", why=why, next=then)
+    return Wrong("your bytes after a forward pass are wrong", why=why, next=then)
 
 
 def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
     layer = case["layers"][index]
     kept = 0 if layer["inplace"] else layer["activation_bytes"]
     if kept and off == kept:
-        then = "subtract them: after a layer has run backward, what it saved is no longer needed"
-        return Wrong("activations were kept after their backward pass", why=why, next=then)
+        then = "subtract the activations: after a layer has run backward, what it saved is no longer needed"
+        return Wrong("your code keeps activations after their backward pass", why=why, next=then)
     if off == -WORD * layer["parameters"]:
         then = "add a gradient for every parameter in its layer's backward pass"
-        return Wrong("the gradients of a backward pass are missing", why=why, next=then)
+        return Wrong("your code leaves out the gradients of a backward pass", why=why, next=then)
     if off == WORD * layer["parameters"]:
-        then = "add no bytes for them: new values are added to an existing gradient in place"
-        return Wrong("gradients that already existed were counted a second time", why=why, next=then)
+        then = "add no bytes for existing gradients: new values are added to them in place"
+        return Wrong("your code counts gradients that already exist a second time", why=why, next=then)
     if layer["inplace"] and off == -layer["activation_bytes"]:
-        then = "subtract nothing for it: an in-place operation added nothing in the forward pass"
+        then = "subtract nothing for an in-place layer: it added nothing in the forward pass"
         return Wrong("your code frees bytes that were never added", why=why, next=then)
     then = "which bytes does a layer's backward pass free, and which does it add?"
-    return Wrong("the bytes after a backward pass are wrong", why=why, next=then)
+    return Wrong("your bytes after a backward pass are wrong", why=why, next=then)

@@ -59,18 +59,20 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     if behind and not whole & (inside | set(behind)):
         why = f"{tried}your code did not keep layers {' and '.join(map(str, behind))}, which come after a stretch"
         then = "keep the layer `stop`: (start, stop) means range(start, stop)"
-        return Wrong("the layer after a stretch was treated as part of it", why=why, next=then)
+        return Wrong("your code treats the layer after a stretch as part of the stretch", why=why, next=then)
     ends = [stop - 1 for _, stop in TRIED if stop - 1 in gone]
     if ends:
         why = f"{tried}the output of layer {ends[0]} was dropped, but the next layer reads it in its backward pass"
         return Wrong(
-            "the output of a stretch's last layer was dropped", why=why, next="drop only the outputs before it"
+            "your code drops the output of a stretch's last layer",
+            why=why,
+            next="drop only the earlier outputs of the stretch",
         )
     again = [layer for op, layer in done if op == "recompute"]
     if again and not gone & inside:
         then = "drop the others: only the output of a stretch's last layer is needed before the stretch runs again"
         why = f"{tried}layers {', '.join(str(i) for i in sorted(inside))} hold outputs until the backward pass"
-        return Wrong("outputs inside a stretch are never dropped", why=why, next=then)
+        return Wrong("your code never drops the outputs inside a stretch", why=why, next=then)
     early = [
         start
         for start, stop in TRIED
@@ -79,7 +81,7 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     if early:
         then = "run a stretch again just before the backward pass of its own last layer"
         why = f"{tried}layer {early[0]} ran again before the layers after its stretch had run backward"
-        return Wrong("stretches run again too early", why=why, next=then)
+        return Wrong("your code runs stretches again too early", why=why, next=then)
     return None
 
 

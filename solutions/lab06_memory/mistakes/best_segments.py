@@ -1,5 +1,5 @@
 # %% mistake="all_run_again"
-# told: the last segment was counted as running again
+# told: your code counts the last segment as running again
 from functools import wraps
 
 
@@ -16,14 +16,14 @@ best_segments = _whole(best_segments)
 
 
 # %% mistake="inputs_alone"
-# told: the segment that runs again was not counted
+# told: your code does not count the segment that runs again
 def best_segments(layers, saved_per_layer):
     segments = max(2, round(layers**0.5))
     return segments, segments - 1, (segments - 1) * (layers // segments)
 
 
 # %% mistake="last_one_too"
-# told: the last segment was counted as checkpointed too
+# told: your code counts the last segment as checkpointed too
 def best_segments(layers, saved_per_layer):
     tried = []
     for segments in range(1, layers + 1):
@@ -36,7 +36,7 @@ def best_segments(layers, saved_per_layer):
 
 
 # %% mistake="more_segments_than_needed"
-# told: the same number of tensors is possible in less time
+# told: your choice takes more time than necessary for this number of tensors
 def best_segments(layers, saved_per_layer):
     tried = []
     for segments in range(1, layers + 1):
@@ -53,7 +53,7 @@ def best_segments(layers, saved_per_layer):
 
 
 # %% mistake="rest_is_lost"
-# told: the layers that are left over were not counted in any segment
+# told: your code does not count the layers that are left over in any segment
 def best_segments(layers, saved_per_layer):
     tried = [
         (c - 1 + saved_per_layer * (layers // c), (c - 1) * (layers // c), c)
@@ -64,7 +64,7 @@ def best_segments(layers, saved_per_layer):
 
 
 # %% mistake="root_of_the_layers"
-# told: the square root of the layers is not always best
+# told: your code always uses about the square root of the layers, which is not always best
 def best_segments(layers, saved_per_layer):
     segments = round(layers**0.5)
     size = layers // segments

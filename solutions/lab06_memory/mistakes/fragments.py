@@ -1,5 +1,5 @@
 # %% mistake="all_holes_are_large"
-# told: a hole has room for this request
+# told: your answer overlooks a hole that has room for this request
 from functools import wraps
 
 
@@ -19,7 +19,7 @@ why_oom = _large(why_oom)
 
 
 # %% mistake="always_fragments"
-# told: there is not that much free memory at all
+# told: your answer is 'fragmented', but there is not that much free memory at all
 from functools import wraps
 
 
@@ -38,7 +38,7 @@ why_oom = _blames(why_oom)
 
 
 # %% mistake="any_pool_of_another_stream"
-# told: no stream has a large enough hole in this request's pool
+# told: your answer is 'other stream', but no stream has a large enough hole in this request's pool
 # %% replace
 if streams:
     return "other stream", returned
@@ -48,7 +48,7 @@ if any(one["stream"] != stream and found >= size for one, found in holes):
 
 
 # %% mistake="any_stream_will_do"
-# told: a hole of a different stream has room
+# told: your answer overlooks that a hole of a different stream has room
 from functools import wraps
 
 
@@ -109,7 +109,7 @@ why_oom = _added(why_oom)
 
 
 # %% mistake="holes_given_back"
-# told: holes were counted, but empty_cache does not give them back
+# told: your code counts holes, but empty_cache does not give them back
 from functools import wraps
 
 
@@ -128,7 +128,7 @@ why_oom = _all_free(why_oom)
 
 
 # %% mistake="never_fragments"
-# told: the free memory would be enough if it were contiguous
+# told: your answer is 'too much', but the free memory would be enough if it were contiguous
 from functools import wraps
 
 
@@ -156,7 +156,7 @@ everything = free_bytes + sum(mine)
 
 
 # %% mistake="own_stream_alone"
-# told: empty segments of other streams were not counted
+# told: your code does not count the empty segments of other streams
 from functools import wraps
 
 
@@ -178,7 +178,7 @@ why_oom = _own(why_oom)
 
 
 # %% mistake="reserved_is_in_use"
-# told: the driver can give a segment after empty_cache
+# told: your answer overlooks that the driver can give a segment after empty_cache
 from functools import wraps
 
 

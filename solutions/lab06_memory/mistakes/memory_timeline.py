@@ -1,5 +1,5 @@
 # %% mistake="activations_stay"
-# told: activations were kept after their backward pass
+# told: your code keeps activations after their backward pass
 from functools import wraps
 
 
@@ -19,7 +19,7 @@ timeline = _stay(timeline)
 
 
 # %% mistake="forgets_the_state"
-# told: the optimizer's state is missing
+# told: your code leaves out the optimizer's state
 from functools import wraps
 
 
@@ -35,7 +35,7 @@ timeline = _stateless(timeline)
 
 
 # %% mistake="gradients_from_the_start"
-# told: gradients were counted before a backward pass has made them
+# told: your code counts gradients before a backward pass has made them
 from functools import wraps
 
 
@@ -57,7 +57,7 @@ timeline = _always(timeline)
 
 
 # %% mistake="gradients_made_twice"
-# told: gradients that already existed were counted a second time
+# told: your code counts gradients that already exist a second time
 from functools import wraps
 
 
@@ -80,7 +80,7 @@ timeline = _twice(timeline)
 
 
 # %% mistake="inplace_takes_memory"
-# told: an in-place layer was counted as using its own memory
+# told: your code counts an in-place layer as if it had its own memory
 from functools import wraps
 
 
@@ -96,7 +96,7 @@ timeline = _of_its_own(timeline)
 
 
 # %% mistake="none_for_zeros"
-# told: the two kinds of zero_grad were confused
+# told: your code confuses the two kinds of zero_grad
 from functools import wraps
 
 
@@ -113,7 +113,7 @@ timeline = _kept(timeline)
 
 
 # %% mistake="peak_at_the_end_of_forward"
-# told: the peak is not the largest number in the list
+# told: your peak is not the largest number in your list
 def peak(live):
     place = len(live) // 2 - 2
     return live[place], place
@@ -126,7 +126,7 @@ def peak(live):
 
 
 # %% mistake="state_before_the_first_step"
-# told: the optimizer's state was counted before its first step
+# told: your code counts the optimizer's state before its first step
 from functools import wraps
 
 
@@ -145,7 +145,7 @@ timeline = _early(timeline)
 
 
 # %% mistake="zeros_are_gone"
-# told: the gradients of the previous step are missing
+# told: your code leaves out the gradients of the previous step
 from functools import wraps
 
 

@@ -1,5 +1,5 @@
 # %% mistake="clears_after_only"
-# told: gradients from before the first window were not cleared
+# told: your code does not clear gradients from before the first window
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -17,7 +17,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="clears_before_the_step"
-# told: the weights do not change
+# told: your step does not change the weights
 def train_accumulated(model, batches, optimizer, *, window):
     losses, total = [], 0.0
     for number, (inputs, labels) in enumerate(batches):
@@ -37,7 +37,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="graphs_of_a_whole_window"
-# told: the graphs of several micro-batches are held at once
+# told: your code holds the graphs of several micro-batches at once
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -55,7 +55,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="last_window_by_n"
-# told: a shorter window was divided as if it were a full one
+# told: your code divides a shorter window as if it were a full one
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -75,7 +75,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="mean_of_means"
-# told: every micro-batch has the same weight, however many of its positions count
+# told: your code gives every micro-batch the same weight, however many of its positions count
 # %% replace
 counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
 # %% by
@@ -90,7 +90,7 @@ loss = (
 
 
 # %% mistake="means_added_up"
-# told: the means of a window's micro-batches were added up
+# told: your code adds up the means of a window's micro-batches
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -127,7 +127,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="never_clears"
-# told: the gradients of the previous window were not cleared
+# told: your code does not clear the gradients of the previous window
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     optimizer.zero_grad()
@@ -145,7 +145,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="one_large_batch"
-# told: several micro-batches went through the model at once
+# told: your code runs several micro-batches through the model at once
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):
@@ -163,7 +163,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="padding_in_the_divisor"
-# told: the divisor includes positions that are ignored
+# told: your divisor includes positions that are ignored
 # %% replace
 counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
 # %% by
@@ -191,7 +191,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="steps_each_time"
-# told: the optimizer steps after every micro-batch
+# told: your code steps the optimizer after every micro-batch
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for inputs, labels in batches:
@@ -206,7 +206,7 @@ def train_accumulated(model, batches, optimizer, *, window):
 
 
 # %% mistake="tail_is_lost"
-# told: the last micro-batches are not followed by a step
+# told: your code makes no step after the last micro-batches
 def train_accumulated(model, batches, optimizer, *, window):
     losses = []
     for start in range(0, len(batches), window):

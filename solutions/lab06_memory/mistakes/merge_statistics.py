@@ -1,5 +1,5 @@
 # %% mistake="average_of_variances"
-# told: the variance between the parts is missing
+# told: the variance between the parts is missing from your variance
 def merge_statistics(parts):
     count = sum(part["count"] for part in parts)
     mean = sum(part["count"] * part["mean"] for part in parts) / count
@@ -7,7 +7,7 @@ def merge_statistics(parts):
 
 
 # %% mistake="momentum_of_the_old"
-# told: the weights of the old and the new value are swapped
+# told: in your update, the weights of the old and the new value are swapped
 from functools import wraps
 
 
@@ -23,7 +23,7 @@ running_statistics = _turned(running_statistics)
 
 
 # %% mistake="one_update_a_part"
-# told: the running statistics are updated once per part
+# told: your code updates the running statistics once per part
 def running_statistics(running, parts, *, momentum):
     mean, variance = running
     for part in parts:
@@ -34,7 +34,7 @@ def running_statistics(running, parts, *, momentum):
 
 
 # %% mistake="parts_weigh_the_same"
-# told: parts of different sizes have the same weight in the mean
+# told: in your mean, parts of different sizes have the same weight
 def merge_statistics(parts):
     mean = sum(part["mean"] for part in parts) / len(parts)
     return mean, sum(
@@ -43,7 +43,7 @@ def merge_statistics(parts):
 
 
 # %% mistake="running_kept_biased"
-# told: the running variance should be unbiased
+# told: your running variance is biased, but it should be unbiased
 def running_statistics(running, parts, *, momentum):
     return tuple(
         (1 - momentum) * old + momentum * new
@@ -52,7 +52,7 @@ def running_statistics(running, parts, *, momentum):
 
 
 # %% mistake="squares_cancel"
-# told: most digits of the variance cancel
+# told: most digits of your variance cancel
 def merge_statistics(parts):
     count = sum(part["count"] for part in parts)
     mean = sum(part["count"] * part["mean"] for part in parts) / count
@@ -64,7 +64,7 @@ def merge_statistics(parts):
 
 
 # %% mistake="variance_of_a_sample"
-# told: the variance of the batch should be biased
+# told: your variance of the batch is unbiased, but it should be biased
 from functools import wraps
 
 

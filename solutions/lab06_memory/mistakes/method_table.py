@@ -32,7 +32,7 @@ effect = _other(effect)
 
 
 # %% mistake="copies_always_cost"
-# told: copies that overlap passes were counted in full
+# told: your answer counts copies that overlap passes in full
 from functools import wraps
 
 

@@ -1,12 +1,12 @@
 # %% mistake="copies_everything"
-# told: the step exceeds its budget although layers are copied out
+# told: your step exceeds its budget, even with layers copied out
 def do_step(step, budget_bytes):
     """Copies all that can be copied, whatever the copies take."""
     issue(step, ("offload",) * (len(step.tape.layers) - 1) + ("keep",))
 
 
 # %% mistake="fetches_late"
-# told: fetches start only when their data are needed
+# told: your code starts fetches only when their data are needed
 from functools import wraps
 
 
@@ -41,13 +41,13 @@ do_step = _late(do_step)
 
 
 # %% mistake="ignores_the_budget"
-# told: everything is kept, but it does not fit
+# told: your step keeps everything, but that does not fit
 def do_step(step, budget_bytes):
     issue(step, ("keep",) * len(step.tape.layers))
 
 
 # %% mistake="runs_all_again"
-# told: individual layers are never copied out
+# told: your plans never copy individual layers out
 from itertools import product
 
 
@@ -63,7 +63,7 @@ def do_step(step, budget_bytes):
 
 
 # %% mistake="saves_what_fits"
-# told: bytes are saved although everything fits
+# told: your step saves bytes, but everything fits without that
 from functools import wraps
 
 

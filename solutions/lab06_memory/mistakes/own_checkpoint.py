@@ -1,5 +1,5 @@
 # %% mistake="autocast_forgotten"
-# told: the second run computes in a different dtype than the first
+# told: your second run computes in a different dtype than the first
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -43,7 +43,7 @@ inputs = [
 
 
 # %% mistake="generator_left_behind"
-# told: the second run changes all later random numbers
+# told: your second run changes all later random numbers
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -77,7 +77,7 @@ class Checkpoint(torch.autograd.Function):
 
 
 # %% mistake="gradient_of_a_sum"
-# told: a gradient differs from a plain run
+# told: your gradient differs from a plain run
 # %% replace
 output = ctx.run(*inputs)
 # %% by
@@ -89,7 +89,7 @@ output.backward()
 
 
 # %% mistake="inputs_as_attributes"
-# told: input tensors are kept without save_for_backward
+# told: your code keeps input tensors without save_for_backward
 # %% replace
 ctx.save_for_backward(*tensors)
 # %% by
@@ -141,7 +141,7 @@ torch.manual_seed(ctx.seed)
 
 
 # %% mistake="numbers_at_the_end"
-# told: the second run gets its inputs in a different order
+# told: your second run gets its inputs in a different order
 # %% replace
 output = ctx.run(*inputs)
 # %% by
@@ -149,7 +149,7 @@ output = ctx.run(*sorted(inputs, key=lambda one: not isinstance(one, torch.Tenso
 
 
 # %% mistake="other_mask"
-# told: the second run drops different elements than the first
+# told: your second run drops different elements than the first
 # %% replace
 torch.set_rng_state(ctx.random_state)
 # %% by
@@ -157,7 +157,7 @@ torch.rand(1)
 
 
 # %% mistake="runs_only_once"
-# told: the block does not run exactly twice
+# told: your code does not run the block exactly twice
 class Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx, run, *inputs):
@@ -171,7 +171,7 @@ class Checkpoint(torch.autograd.Function):
 
 
 # %% mistake="usual_autocast"
-# told: autocast is on in the second run, but with a different dtype
+# told: your second run uses autocast with a different dtype
 # %% replace
 with (
     torch.random.fork_rng(devices=[]),

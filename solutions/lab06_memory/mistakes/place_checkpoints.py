@@ -1,5 +1,5 @@
 # %% mistake="again_for_every_layer"
-# told: a layer runs again more than once
+# told: in your step, a layer runs again more than once
 def run_step(step, stretches):
     """Runs the stretch from its start anew for each of its layers."""
     ends = {i: stretch for stretch in stretches for i in range(*stretch)}
@@ -23,7 +23,7 @@ def run_step(step, stretches):
 
 
 # %% mistake="backward_counts_too"
-# told: the time of backward passes was counted
+# told: your code counts the time of backward passes
 # %% replace
 whole, longer_s = (
     whole + layer["activation_bytes"],
@@ -35,7 +35,7 @@ longer_s += layer["forward_s"] + layer["backward_s"]
 
 
 # %% mistake="equal_counts"
-# told: different stretches would take less time
+# told: your stretches are not the fastest ones that fit
 from functools import wraps
 
 
@@ -76,7 +76,7 @@ place = _equal(place)
 
 
 # %% mistake="equal_cuts"
-# told: the layers were cut into equal stretches
+# told: your code cuts the layers into equal stretches
 def place(layers, budget_bytes):
     """About the square root of the layers in each stretch, whatever they cost."""
     size = round(len(layers) ** 0.5)
@@ -85,7 +85,7 @@ def place(layers, budget_bytes):
 
 
 # %% mistake="forgets_the_open_stretch"
-# told: a stretch that runs again does not fit
+# told: in your step, a stretch that runs again does not fit
 def place(layers, budget_bytes):
     """Counts what the forward pass leaves, and forgets the stretch that runs again."""
     found = []
@@ -109,7 +109,7 @@ def place(layers, budget_bytes):
 
 
 # %% mistake="input_is_gone"
-# told: the output of a stretch's last layer was dropped
+# told: your code drops the output of a stretch's last layer
 # %% replace
 if i - 1 in ends and ends[i - 1][1] != i:
     step.drop(i - 1)
@@ -119,13 +119,13 @@ if i - 1 in ends:
 
 
 # %% mistake="keeps_everything"
-# told: everything is kept, but it does not fit
+# told: your step keeps everything, but that does not fit
 def place(layers, budget_bytes):
     return []
 
 
 # %% mistake="once_is_no_matter"
-# told: a layer that may run only once runs again
+# told: your step runs a layer again that may run only once
 from functools import wraps
 
 
@@ -141,7 +141,7 @@ place = _again(place)
 
 
 # %% mistake="outputs_stay"
-# told: outputs inside a stretch are never dropped
+# told: your code never drops the outputs inside a stretch
 # %% replace
 if i - 1 in ends and ends[i - 1][1] != i:
     step.drop(i - 1)
@@ -149,7 +149,7 @@ if i - 1 in ends and ends[i - 1][1] != i:
 
 
 # %% mistake="runs_one_again_for_nothing"
-# told: layers are recomputed although everything fits
+# told: your step recomputes layers, but everything fits without that
 from functools import wraps
 
 

@@ -1,5 +1,5 @@
 # %% mistake="clipping_is_harmless"
-# told: clipping each micro-batch was treated as harmless
+# told: your answer treats clipping each micro-batch as harmless
 from functools import wraps
 
 
@@ -15,7 +15,7 @@ what_differs = _other(what_differs)
 
 
 # %% mistake="every_norm_measures"
-# told: a norm within each example was treated as one over the batch
+# told: your answer treats a norm within each example like one over the batch
 from functools import wraps
 
 
@@ -37,7 +37,7 @@ what_differs = _other(what_differs)
 
 
 # %% mistake="frozen_norm_differs"
-# told: a batch norm in eval mode was treated as one in training
+# told: your answer treats a batch norm in eval mode like one in training
 def what_differs(job):
     if "micro-batch" in (job["clip"], job["scaler"], job["scheduler"]):
         return "update"

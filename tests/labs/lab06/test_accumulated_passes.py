@@ -105,4 +105,4 @@ def test_forged_counters_have_no_points(judged, trainings, monkeypatch, name):
     monkeypatch.setattr(SavedTensors, "peak_count", property(lambda _: 0, lambda _, __: None), raising=False)
     found = judged("mend_accumulation", train_accumulated=trainings[name])
 
-    assert (0.0, "the weights do not follow from these micro-batches") == (found.points, found.what)
+    assert (0.0, "your weights do not follow from these micro-batches") == (found.points, found.what)

@@ -160,9 +160,9 @@ def test_who_sums_up_what_waits_is_told_that_it_is_gone():
 def test_equal_cuts_are_named_unless_they_depend_on_more_than_the_layers():
     cut = [placed([(0, 2), (2, 4)]), placed([(0, 3), (3, 6)], count=9), placed([(2, 4)])]
 
-    assert "the layers were cut into equal stretches" == _what(_with_sums(cut))
-    assert "the layers were cut into equal stretches" != _what(_with_sums([*cut, placed([(0, 3), (3, 6)])]))
-    assert "the layers were cut into equal stretches" != _what(_with_sums([*cut, placed([(1, 3), (3, 5)])]))
+    assert "your code cuts the layers into equal stretches" == _what(_with_sums(cut))
+    assert "your code cuts the layers into equal stretches" != _what(_with_sums([*cut, placed([(0, 3), (3, 6)])]))
+    assert "your code cuts the layers into equal stretches" != _what(_with_sums([*cut, placed([(1, 3), (3, 5)])]))
 
 
 def _with_sums(found):
@@ -211,8 +211,8 @@ def test_run_step_is_looked_at_before_place_is_written(exercises, solution):
             step.forward(i, keep=True)
 
     assert "`run_step()` is right, but `place()` is not written yet" == _told_alone(exercises, solution["run_step"])
-    assert "outputs inside a stretch are never dropped" == _told_alone(exercises, outputs_stay)
-    assert "the step is incomplete" == _told_alone(exercises, stops)
+    assert "your code never drops the outputs inside a stretch" == _told_alone(exercises, outputs_stay)
+    assert "your step is incomplete" == _told_alone(exercises, stops)
 
 
 def test_a_stub_of_both_is_a_stub(exercises):
