@@ -63,7 +63,8 @@ class SameOrNot(Exercise):
         unkept = [case for case, _, right in wrong if right == "statistics" and _is_unkept(case)]
         if len(unkept) == len(wrong) and any(layer["training"] for case in unkept for layer in case["layers"]):
             why = (
-                "without running statistics, this layer normalises with the statistics of the current batch, as it does "
+                "without running statistics, this layer normalises with the statistics of the current batch, as it "
+                "does "
                 "in training"
             )
             then = "which statistics does this layer use in training? Running statistics are only kept for later"

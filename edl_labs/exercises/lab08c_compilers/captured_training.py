@@ -106,7 +106,7 @@ def _judge_kernels(run: Replay, case: Any) -> None:
         kernels = sum(run.launches.values())
         why = f"the program launches {counted(kernels, 'kernel')} one by one"
         raise Wrong(
-            "no graph was captured",
+            "your program captures no graph",
             why=why,
             next="create g = gpu.CUDAGraph(), and issue a step inside `with gpu.graph(g): ...`",
         )
@@ -135,16 +135,16 @@ def _judge_races(run: Replay) -> None:
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     if second["op"] == "host_work":
-        what = "the losses are read before their copies have finished"
+        what = "your program reads the losses before their copies have finished"
         return Wrong(what, why=f"{race}", next="wait once, after the last copy and before you return")
     places = [entry["where"] for entry in run.program if entry["op"] == "alloc"]
     if second["op"] == "copy" and places[second["dst"][0]] == DEVICE:
-        what = "a static buffer is filled again while a step may still read it"
+        what = "your program fills a static buffer again while a step may still read it"
         return Wrong(what, why=f"{race}", next=_ORDER_THEM)
     if second["op"] == "replay_graph" and first["op"] == "copy":
-        what = "a replay may start before its batch has arrived"
+        what = "in your program, a replay may start before its batch has arrived"
         return Wrong(what, why=f"{race}", next=_ORDER_THEM)
-    what = "two operations access the same bytes, and nothing puts them in order"
+    what = "in your program, two operations access the same bytes in no fixed order"
     then = "make one stream wait for the other, both before and after the work that overlaps"
     return Wrong(what, why=f"{race}", next=then)
 
@@ -162,11 +162,11 @@ def _judge_training(run: Replay, case: Any, right: str) -> None:
 def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
     if trained == right:
         why = "every batch was used, but some kernels of a step did not run, or ran in the wrong order"
-        what = "a step does not run both towers and then the update"
+        what = "in your program, a step does not run both towers and then the update"
         return Wrong(what, why=why, next="run both towers and then the update, in the capture as well")
     if None in trained:
         return Wrong(
-            "a step was trained on a buffer before any batch was copied to it",
+            "your program runs a step on a buffer before any batch was copied to it",
             why=why,
             next="warm up on a batch, because the warm-up is a training step like any other",
         )
@@ -176,28 +176,28 @@ def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
             "a replay reads the same addresses as the capture, and repeats every captured copy: "
             "copy each batch into the static buffer before its replay, outside the capture"
         )
-        return Wrong("every replay trained on the same batch", why=why, next=then)
+        return Wrong("in your program, every replay trains on the same batch", why=why, next=then)
     known = [one for one in trained if one is not None]
     if sorted({*known}) == right and known == sorted(known):
         return Wrong(
-            "a batch was used in more than one training step",
+            "your program uses a batch in more than one training step",
             why=why,
             next="the warm-up trains, but the capture does not: count the steps of each batch",
         )
     missing = [one for one in right if one not in trained]
     if missing and trained == [one for one in right if one not in missing]:
         return Wrong(
-            "a batch was never used for training",
+            "your program never uses one of the batches for training",
             why=why,
             next="nothing runs during a capture: replay the graph for the batch used in the capture too",
         )
     if trained[: len(right)] == [right[0], *right[:-1]]:
         return Wrong(
-            "batches are copied after the replay that should read them",
+            "your program copies batches after the replay that should read them",
             why=why,
             next="copy each batch first, then replay",
         )
-    what = "the steps were trained on the wrong batches"
+    what = "your program trains on the wrong batches"
     return Wrong(what, why=why, next="train on each batch once, in the given order")
 
 
@@ -263,26 +263,30 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
     buffers = [entry for entry in run.program if entry["op"] == "alloc"]
     if buffers[result]["where"] == DEVICE:
         why = "the buffer is in the device's memory, which the host cannot read"
-        raise Wrong("the returned buffer is on the device", why=why, next="copy each loss to a host buffer")
+        raise Wrong("your function returned a buffer on the device", why=why, next="copy each loss to a host buffer")
     if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
         size = buffers[result]["bytes"]
         why = f"the buffer has {size:,} bytes, but each of the {case['batches']} losses takes {LOSS_BYTES} bytes"
-        raise Wrong("the buffer of losses has the wrong size", why=why, next="reserve one place for each batch")
+        raise Wrong("your buffer of losses has the wrong size", why=why, next="reserve one place for each batch")
     if _origins(run, result) == _origins(run, result, upto=0):
         why = "the returned buffer still has its initial contents"
-        raise Wrong("no loss was copied to the buffer of losses", why=why, next="copy towers.loss after each step")
+        raise Wrong(
+            "your program copies no loss to the buffer of losses", why=why, next="copy towers.loss after each step"
+        )
     pieces = run.contents(result)
     if [piece.origin for piece in pieces] == right:
         return
     odd = next((piece.start for piece in pieces if piece.start % LOSS_BYTES), None)
     if odd is not None:
         why = f"a loss begins at byte {odd} of the buffer, in the middle of the place of another loss"
-        raise Wrong("the places of the losses overlap", why=why, next=f"write loss i at byte {LOSS_BYTES} * i")
+        raise Wrong(
+            "in your buffer, the places of the losses overlap", why=why, next=f"write loss i at byte {LOSS_BYTES} * i"
+        )
     # An origin is a computation and the distance of its bytes, which differs from place to place.
     different = len(set(_computations(piece.origin for piece in pieces)))
     if different < len(right):
         raise Wrong(
-            "some losses were overwritten before they were copied out",
+            "in your program, some losses are overwritten before they are copied out",
             why=f"the buffer has only {counted(different, 'different value')} for {len(right)} batches",
             next="every replay writes its loss to the same address: copy the loss to its own place before the next "
             "replay, outside the capture",
@@ -291,7 +295,7 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
     found = [steps.get(origin) for origin in _computations(piece.origin for piece in pieces)]
     told = ", ".join("no batch" if at is None else f"batch {at}" for at in found)
     raise Wrong(
-        "the losses do not match the batches in order",
+        "your losses do not match the batches in order",
         why=f"the weights are right, but the losses in the buffer belong to: {told}",
         next="copy towers.loss to its own place after every step, including the first",
     )
@@ -307,17 +311,17 @@ def _judge_waits(run: Replay) -> None:
     if waits > _MOST_WAITS:
         then = "wait only once, at the end; `item` waits as well"
         why = f"the program has {counted(waits, 'wait')}"
-        raise Wrong("the host waits for the device too often", why=why, next=then)
+        raise Wrong("in your program, the host waits for the device too often", why=why, next=then)
     if run.blocking > waits:
         why = f"{counted(run.blocking - waits, 'call')} to copy() blocked the host until the device had finished"
         plain = sum(entry["op"] == "copy" and not entry["non_blocking"] for entry in run.program)
         if plain == run.blocking - waits:
-            what = "copies block the host because they are not non_blocking"
+            what = "your copies block the host because they do not pass non_blocking=True"
             raise Wrong(what, why=why, next="pass non_blocking=True to every copy")
         if not plain:
             then = "create the host buffer with pin_memory=True"
-            raise Wrong("copies block the host because the host buffer is pageable", why=why, next=then)
-        raise Wrong("copies block the host", why=why, next="use pinned memory and non_blocking=True")
+            raise Wrong("your copies block the host because the host buffer is pageable", why=why, next=then)
+        raise Wrong("your copies block the host", why=why, next="use pinned memory and non_blocking=True")
 
 
 def _judge_time(run: Replay, case: Any, *, best_s: float) -> None:
@@ -328,18 +332,21 @@ def _judge_time(run: Replay, case: Any, *, best_s: float) -> None:
     captures = sum(entry["op"] == "capture" for entry in run.program)
     if captures > 1:
         why = (
-            f"the program captures {captures} graphs, and each capture takes as long as launching the kernels; {slower}"
+            f"the program captures {captures} graphs, and a capture takes as long as launching all its kernels; "
+            f"{slower}"
         )
-        raise Wrong("a graph is captured more than once", why=why, next="capture once, then replay for every batch")
+        raise Wrong(
+            "your program captures a graph more than once", why=why, next="capture once, then replay for every batch"
+        )
     if sum(entry["op"] == "replay_graph" for entry in run.program) < case["batches"] - 1:
         why = f"the host launches the kernels of these steps one by one; {slower}"
         then = "run one step as the warm-up, and replay the graph for all others"
-        raise Wrong("too many steps run without the graph", why=why, next=then)
+        raise Wrong("your program runs too many steps without the graph", why=why, next=then)
     if not _side_by_side(run):
         why = f"each tower fills only half of the SMs; {slower}"
         then = "let a side stream wait for the captured stream, and later the captured stream for the side stream"
-        raise Wrong("the towers run one after the other", why=why, next=then)
-    what = "the results are right, but the program is slower than necessary"
+        raise Wrong("in your program, the towers run one after the other", why=why, next=then)
+    what = "your results are right, but your program is slower than necessary"
     raise Wrong(what, why=slower, next="for each batch, copy it, replay the graph once, and copy the loss")
 
 

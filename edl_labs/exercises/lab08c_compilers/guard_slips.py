@@ -12,11 +12,11 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "numbers by value": (
         "your code never makes a number free",
-        "make a number free when it changes: a learning rate must not cost 8 versions",
+        "make a number free when it changes: a changing learning rate must not cost 8 versions",
     ),
     "floats by value": (
         "your code makes an int free, but never a float",
-        "make a float free when it changes: a learning rate must not cost 8 versions",
+        "make a float free when it changes: a changing learning rate must not cost 8 versions",
     ),
     "numbers free at once": (
         "your code makes a number free in its first version",
@@ -108,10 +108,10 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "break at every call": (
         "your code reports a break for a call that fits an existing version",
-        "report a hit: a function that breaks is compiled in pieces, and kept as a version like any other",
+        "report a hit: a version whose graph breaks is compiled in pieces, and kept like any other version",
     ),
     "condition ignored": (
-        "your code counts a line even if the bool that it depends on is false",
+        "your code counts a line even if the bool on which that line depends is false",
         "count only the lines that this call runs: tracing follows the branch that the call takes",
     ),
     "no breaks": (

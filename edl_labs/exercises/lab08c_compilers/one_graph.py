@@ -60,7 +60,7 @@ class WholeGraph(Exercise):
         if got["graphs"] < 1:
             why = "torch._dynamo.explain counts 0 graphs"
             then = "write a function that Dynamo can compile to one graph"
-            raise Wrong("no part of the function is compiled", why=why, next=then)
+            raise Wrong("no part of your function is compiled", why=why, next=then)
         if got["breaks"] or got["graphs"] > 1:
             raise _broken(got)
 
@@ -135,11 +135,11 @@ def _judge_values(case: Any, got: Any, want: Any) -> None:
     if any(map(math.isnan, got["y"])):
         why = "y contains nan, but x does not"
         then = "0 * inf is nan: select one of two values with torch.where instead of multiplying one of them by 0"
-        raise Wrong("a value that should be ignored still affects the result", why=why, next=then)
+        raise Wrong("in your function, a value that should be ignored still affects the result", why=why, next=then)
     if not _alike([got["peak"]], [want["peak"]]):
         why = f"got {got['peak']:g}, but the largest absolute value of x is {want['peak']:g}"
         raise Wrong(
-            "the peak is not that of the original x", why=why, next="compute the peak before anything is scaled"
+            "your peak is not that of the original x", why=why, next="compute the peak before anything is scaled"
         )
     if not _alike(got["y"], want["y"]):
         raise _other_values(case, got["y"], want["peak"])
@@ -160,30 +160,32 @@ def _other_values(case: Any, mine: list[float], peak: float) -> Wrong:
             f"the peak is {peak:g}, and the bound is {case['bound']:g}",
             "scale x if the peak is above the bound",
         )
-        return Wrong("x is not scaled down when its peak is above the bound", why=why, next=then)
+        return Wrong("your function does not scale x down when its peak is above the bound", why=why, next=then)
     if _alike(mine, _either(scaled)):
         why = f"the peak is {peak:g}, and the bound is {case['bound']:g}"
         then = "leave x unchanged if its peak is below the bound"
-        return Wrong("x is scaled up when its peak is below the bound", why=why, next=then)
+        return Wrong("your function scales x up when its peak is below the bound", why=why, next=then)
     why = f"the sum that decides the branch is {math.fsum(inner):g}"
     if _alike(mine, _positive(inner)) and not math.fsum(inner):
         then = "compare the sum with 0 as three_pieces does"
-        return Wrong("a sum of exactly 0 takes the wrong branch", why=why, next=then)
+        return Wrong("in your function, a sum of exactly 0 takes the wrong branch", why=why, next=then)
     if _alike(mine, _positive(inner)):
-        return Wrong("the branch for sums of at most 0 is missing", why=why, next=_BOTH)
+        return Wrong("your function lacks the branch for sums of at most 0", why=why, next=_BOTH)
     if _alike(mine, _centred(inner)):
-        return Wrong("the branch for sums above 0 is missing", why=why, next=_BOTH)
+        return Wrong("your function lacks the branch for sums above 0", why=why, next=_BOTH)
     if not any(mine):
         then = "leave x unchanged if it does not have to be scaled"
-        return Wrong("y is 0 everywhere: all of x is lost", why=why, next=then)
+        return Wrong("your y is 0 everywhere: all of x is lost", why=why, next=then)
     plain_mean = math.fsum(plain) / len(plain)
     if _alike(mine, [value - plain_mean for value in inner]):
         then = "take the mean of the scaled x"
-        return Wrong("the mean is taken before x is scaled", why=why, next=then)
+        return Wrong("your function takes the mean before it scales x", why=why, next=then)
     if _alike(mine, _either([value for row in case["x"] for value in _within(row, case["bound"])])):
-        return Wrong("each row is scaled by its own peak", why=why, next="use a single peak for all of x")
+        return Wrong(
+            "your function scales each row by the peak of that row", why=why, next="use a single peak for all of x"
+        )
     then = "compare your result with three_pieces(x, bound) on the inputs that case(...) returns"
-    return Wrong("y has wrong values", why=why, next=then)
+    return Wrong("your y has wrong values", why=why, next=then)
 
 
 def _within(row: list[float], bound: float) -> list[float]:
@@ -211,12 +213,12 @@ def _broken(got: Any) -> Wrong:
     why = f"the function runs in {counted(got['graphs'], 'graph')}; the first ends at `{line}`"
     if kind in ("item", "list"):
         then = "keep the number as a tensor: a 0-d tensor can be compared, divided and returned"
-        return Wrong("a number is read from the device before the graph has finished", why=why, next=then)
+        return Wrong("your function reads a number from the device before the graph has finished", why=why, next=then)
     if kind == "if":
         then = "compute both results, and let torch.where select one on the device"
-        return Wrong("an `if` depends on the value of a tensor", why=why, next=then)
+        return Wrong("in your function, an `if` depends on the value of a tensor", why=why, next=then)
     if kind == "print":
         then = "return the value to be shown, and let the caller print it"
-        return Wrong("a call to a plain Python function ends the graph", why=why, next=then)
+        return Wrong("in your function, a call to a plain Python function ends the graph", why=why, next=then)
     then = "call torch._dynamo.explain to see the reason"
-    return Wrong("the graph ends before the function does", why=f"{why}: {kind}", next=then)
+    return Wrong("in your code, the graph ends before the function does", why=f"{why}: {kind}", next=then)

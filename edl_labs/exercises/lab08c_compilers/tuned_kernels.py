@@ -136,11 +136,11 @@ def _judge_work(case: Any, calls: list[list[dict[str, Any]]]) -> None:
         if not launched:
             why = f"call {at} did not launch a kernel"
             then = "run a candidate in every call, including the trial"
-            raise Wrong("a problem was not computed", why=why, next=then)
+            raise Wrong("your code did not compute a problem", why=why, next=then)
         if any((entry["name"], entry.get("duration_s")) not in known for entry in launched):
             why = f"call {at} launched a kernel that does not belong to a candidate on its problem"
             then = "call candidate(problem) with the problem that was passed in"
-            raise Wrong("a different problem was computed", why=why, next=then)
+            raise Wrong("your code computed a different problem", why=why, next=then)
 
 
 def _trials(case: Any, calls: list[list[dict[str, Any]]]) -> Counter[int]:
@@ -152,7 +152,9 @@ def _judge_trials(case: Any, calls: list[list[dict[str, Any]]]) -> None:
     trials = _trials(case, calls)
     if max(trials.values(), default=0) > 1:
         why = f"{counted(max(trials.values()), 'call')} with the same problem launched more than one kernel"
-        raise Wrong("a problem has more than one trial", why=why, next="keep the choice of the first trial")
+        raise Wrong(
+            "your code makes more than one trial for a problem", why=why, next="keep the choice of the first trial"
+        )
 
 
 def _judge_choices(case: Any, calls: list[list[dict[str, Any]]]) -> None:
@@ -176,7 +178,7 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     tried = {one for one, call in zip(case["calls"], calls, strict=True) if len(_launched(call)) > 1}
     if not tried:
         then = "try the candidates when a problem comes for the fourth time"
-        return Wrong("no problem was tried", why=why, next=then)
+        return Wrong("your code tried no problem", why=why, next=then)
     if not trials:
         return _shared(case, number, tried, chosen, why)
     trial = trials[0]
@@ -185,25 +187,29 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     if behind == "now":
         then = "a launch returns at once: wait each time before you read the clock"
         return Wrong(
-            "launches were timed, not kernels",
+            "your code timed launches, not kernels",
             why=f"the host does not wait between a launch and reading the clock; {why}",
             next=then,
         )
     if max(Counter(entry["name"] for entry in _launched(trial)).values()) == 1:
         then = "the first launch of a kernel loads it: run each candidate once before you time it"
-        return Wrong("the timing includes the cold first call of a candidate", why=why, next=then)
+        return Wrong("your timing includes the cold first call of a candidate", why=why, next=then)
     times = problem["times_s"]
     last_of = {one: _launched(call)[-1]["name"] for one, call in zip(case["calls"], calls, strict=True)}
     is_unused = all(last_of[one] == _kernel(0) for one in tried)
     if chosen == _kernel(times.index(max(times))) and _waits_first(trial) and not is_unused:
-        return Wrong("the slowest candidate was kept", why=why, next="keep the candidate that takes the least time")
+        return Wrong(
+            "your code kept the slowest candidate", why=why, next="keep the candidate that takes the least time"
+        )
     if chosen == _kernel(0) and _waits_first(trial):
         then = "look up the choice in every call after the trial"
-        return Wrong("the result of the trial is not used", why=f"the default is still used; {why}", next=then)
+        return Wrong(
+            "your code does not use the result of the trial", why=f"the default is still used; {why}", next=then
+        )
     waits = sum(entry["op"] in SYNCS for entry in trial)
     then = "make sure that the device is also idle when you read the clock for the first time"
     why = f"the trial has {counted(waits, 'wait')}; {why}"
-    return Wrong("the timing of a trial includes other work", why=why, next=then)
+    return Wrong("your timing of a trial includes other work", why=why, next=then)
 
 
 def _waits_first(trial: list[dict[str, Any]]) -> bool:
@@ -226,11 +232,13 @@ def _shared(case: Any, number: int, tried: set[int], chosen: str, why: str) -> W
         is_theirs = chosen == _kernel(theirs["times_s"].index(min(theirs["times_s"])))
         if len(differs) == 1 and is_theirs and not (several and len(tried) == 1):
             return Wrong(
-                f"two problems that differ only in their {differs[0]} share one choice",
+                f"in your code, two problems that differ only in their {differs[0]} share one choice",
                 why=why,
                 next="the fastest candidate depends on shape, dtype and layout: put all three into the key",
             )
-    return Wrong("different problems share one choice", why=why, next="put shape, dtype and layout into the key")
+    return Wrong(
+        "in your code, different problems share one choice", why=why, next="put shape, dtype and layout into the key"
+    )
 
 
 def _judge_moments(case: Any, calls: list[list[dict[str, Any]]]) -> None:
@@ -245,9 +253,9 @@ def _judge_moments(case: Any, calls: list[list[dict[str, Any]]]) -> None:
         why = f"the candidates for {name} were tried at its call number {came[number]}"
         if came[number] < TRIED_AT:
             then = "count the calls of each problem, and try the candidates at the fourth call"
-            raise Wrong("a problem was tried before its fourth call", why=why, next=then)
-        then = "the fourth call of a problem is the trial: count the call before you compare the count"
-        raise Wrong("a problem was tried after its fourth call", why=why, next=then)
+            raise Wrong("your code tried a problem before its fourth call", why=why, next=then)
+        then = "the fourth call of a problem is the trial: add 1 to the count before you compare it"
+        raise Wrong("your code tried a problem after its fourth call", why=why, next=then)
 
 
 def _judge_time(case: Any, calls: list[list[dict[str, Any]]], *, spent_s: float, best_s: float) -> None:
@@ -255,10 +263,10 @@ def _judge_time(case: Any, calls: list[list[dict[str, Any]]], *, spent_s: float,
     waits = sum(any(entry["op"] in SYNCS for entry in call) for call in calls)
     if waits > trials.total() + 1:
         why = f"number of calls that wait: {waits}; number of trials: {trials.total()}"
-        raise Wrong("the host waits in calls that are not trials", why=why, next="wait only in trials")
+        raise Wrong("your code makes the host wait in calls that are not trials", why=why, next="wait only in trials")
     if spent_s <= (1 + TOLERANCE) * best_s:
         return
-    slower = f"the calls take {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than with a good tuner"
+    slower = f"your calls take {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than with a good tuner"
     most = max(map(len, map(_launched, calls)))
     why = f"one call makes {counted(most, 'launch')}; {slower}"
-    raise Wrong("the trials take too long", why=why, next="warm up each candidate once, and time it once")
+    raise Wrong("your trials take too long", why=why, next="warm up each candidate once, and time it once")

@@ -87,7 +87,7 @@ def _judge_lives(case: Any, got: Any, want: Any) -> None:
         some = sorted(set(found) ^ set(right))[0]
         why = f"{some} is {'not a tensor of this network' if some in found else 'missing'}"
         then = "return a lifetime for each input and for each tensor that a kernel writes"
-        raise Wrong("the lifetimes are for the wrong tensors", why=why, next=then)
+        raise Wrong("your lifetimes are for the wrong tensors", why=why, next=then)
     off = [name for name in right if found[name] != right[name]]
     if not off:
         return
@@ -105,26 +105,26 @@ def _told_life(name: str, case: Any, why: str, found: Any, right: Any, off: list
     if first != since:
         if name not in {one["writes"] for one in case["kernels"]}:
             return Wrong(
-                "the lifetime of an input begins at the wrong kernel", why=why, next="let it begin with kernel 0"
+                "your lifetime of an input begins at the wrong kernel", why=why, next="let it begin with kernel 0"
             )
         then = "let the lifetime begin with the kernel that writes the tensor"
-        return Wrong("the lifetime of a tensor begins at the wrong kernel", why=why, next=then)
+        return Wrong("your lifetime of a tensor begins at the wrong kernel", why=why, next=then)
     if name in case["outputs"] and last < until:
         then = "keep an output until the last kernel: the caller reads it after all kernels have run"
-        return Wrong("the memory of an output is reused before the caller has read it", why=why, next=then)
+        return Wrong("your lifetime of an output ends before the caller has read it", why=why, next=then)
     inner = [one for one in off if one not in case["outputs"]]
     readers = {one: [at for at, kernel in enumerate(case["kernels"]) if one in kernel["reads"]] for one in inner}
     if all(found[one][1] == min(readers[one], default=None) for one in inner):
         then = "keep a tensor until its last reader: with a skip connection, it is read again later"
-        return Wrong("the lifetime of a tensor ends with its first reader", why=why, next=then)
+        return Wrong("your lifetime of a tensor ends with its first reader", why=why, next=then)
     if last == until - 1:
         then = "keep the inputs of a kernel while it runs, together with its output"
-        return Wrong("the lifetime of a tensor ends before its last reader runs", why=why, next=then)
+        return Wrong("your lifetime of a tensor ends before its last reader runs", why=why, next=then)
     if last == until + 1:
         then = "let the lifetime end with the last reader: `last` itself is included"
-        return Wrong("the lifetime of a tensor is one kernel too long", why=why, next=then)
+        return Wrong("your lifetime of a tensor is one kernel too long", why=why, next=then)
     then = "let the lifetime end with the last reader of the tensor; for an output, with the last kernel"
-    return Wrong("the lifetime of a tensor ends at the wrong kernel", why=why, next=then)
+    return Wrong("your lifetime of a tensor ends at the wrong kernel", why=why, next=then)
 
 
 def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:
@@ -134,45 +134,56 @@ def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:
     extra = [one for one in found if one not in right]
     if not extra:
         if sorted(found) == sorted(right):
-            return Wrong("the names are in the wrong order", why=why, next="keep the order of `reads`")
+            return Wrong("your names are in the wrong order", why=why, next="keep the order of `reads`")
         then = "check every tensor that the kernel reads"
-        return Wrong("a tensor that a kernel may overwrite is missing", why=why, next=then)
+        return Wrong("your answer lacks a tensor that a kernel may overwrite", why=why, next=then)
     name = extra[0]
     if not kernel["in_place"]:
         then = "check `in_place`: a convolution, for example, needs all of its input until it has finished"
-        return Wrong("a kernel that is not `in_place` overwrites a tensor that it reads", why=why, next=then)
+        return Wrong(
+            "in your answer, a kernel that is not `in_place` overwrites a tensor that it reads", why=why, next=then
+        )
     if name not in kernel["reads"]:
-        return Wrong("a kernel overwrites a tensor that it does not read", why=why, next="choose from its `reads`")
+        return Wrong(
+            "in your answer, a kernel overwrites a tensor that it does not read",
+            why=why,
+            next="choose from the kernel's `reads`",
+        )
     if name in case["outputs"]:
-        return Wrong("an output of the network is overwritten", why=why, next="keep all outputs for the caller")
+        return Wrong(
+            "in your answer, an output of the network is overwritten", why=why, next="keep all outputs for the caller"
+        )
     if any(name in one["reads"] for one in case["kernels"][at + 1 :]):
         then = "keep a tensor as long as a later kernel reads it: its values are still needed"
-        return Wrong("a tensor that is read again later is overwritten", why=why, next=then)
+        return Wrong("in your answer, a tensor that is read again later is overwritten", why=why, next=then)
     then = "compare the size of the tensor with that of the kernel's output"
-    return Wrong("a tensor is overwritten by one of a different size", why=why, next=then)
+    return Wrong("in your answer, a tensor is overwritten by one of a different size", why=why, next=then)
 
 
 _LEAST = {
     "as they are": (
-        "sizes are not rounded up to the alignment",
+        "your function does not round sizes up to the alignment",
         "round up each size, because every tensor begins at a multiple of `align`",
     ),
     "rounded once": (
-        "the sum is rounded up, not the size of each tensor",
+        "your function rounds up the sum, not the size of each tensor",
         "round up each tensor's size to a multiple of `align`",
     ),
     "never in place": (
-        "a tensor and the output that overwrites it are both counted",
+        "your function counts both a tensor and the output that overwrites it",
         "a kernel that works in place needs no new memory for its output: count their memory only once",
     ),
     "its own": (
-        "only the tensors that a kernel itself reads and writes are counted",
+        "your function counts only the tensors that a kernel itself reads and writes",
         "also count the tensors that are kept for a later kernel",
     ),
-    "all": ("the tensors of all kernels are added up", "add up separately for each kernel, and take the largest sum"),
+    "all": (
+        "your function adds up the tensors of all kernels",
+        "add up separately for each kernel, and take the largest sum",
+    ),
     "without reads": (
-        "a kernel's inputs are not counted while it writes",
-        "count the inputs as well: a lifetime includes the last reader",
+        "your function does not count a kernel's inputs while the kernel writes",
+        "count the inputs as well: the lifetime of a tensor includes its last reader",
     ),
 }
 
@@ -182,8 +193,8 @@ def _told_least(case: Any, found: Any, right: int) -> Wrong:
     for name, (what, then) in _LEAST.items():
         if found == case["slips"][name]:
             return Wrong(what, why=why, next=then)
-    then = "for each kernel, add up the rounded sizes of all tensors whose lifetime includes it"
-    return Wrong("the result is not the smallest possible number of bytes", why=why, next=then)
+    then = "for each kernel, add up the rounded sizes of all tensors whose lifetime includes that kernel"
+    return Wrong("your result is not the smallest possible number of bytes", why=why, next=then)
 
 
 def _judge_plan(case: Any, got: Any, want: Any) -> None:
@@ -191,13 +202,13 @@ def _judge_plan(case: Any, got: Any, want: Any) -> None:
     if set(offsets) != set(lives):
         some = sorted(set(offsets) ^ set(lives))[0]
         why = f"{some} is {'not a tensor of this network' if some in offsets else 'missing'}"
-        raise Wrong("the plan is for the wrong tensors", why=why, next="return an offset for each tensor")
+        raise Wrong("your plan is for the wrong tensors", why=why, next="return an offset for each tensor")
     align = case["align"]
     for name, at in offsets.items():
         if at < 0 or at % align:
             why = f"the offset of {name} is {at}, but `align` is {align}"
             then = "round up each size to a multiple of `align`"
-            raise Wrong("an offset is not a multiple of the alignment", why=why, next=then)
+            raise Wrong("one of your offsets is not a multiple of the alignment", why=why, next=then)
     spans = {name: (at, at + case["sizes"][name]) for name, at in offsets.items()}
     together = _overlaps(spans)
     in_place = {
@@ -226,31 +237,33 @@ def _told_overlap(case: Any, pair: tuple[str, str], lives: Any, spans: Any) -> W
     kernel = case["kernels"][lives[other][0]]
     if spans[one] == spans[other] and one in kernel["reads"] and kernel["writes"] == other:
         then = "which tensors may this kernel overwrite?"
-        return Wrong("a kernel overwrites a tensor that it must not overwrite", why=why, next=then)
+        return Wrong("in your plan, a kernel overwrites a tensor that it must not overwrite", why=why, next=then)
     if lives[one][1] == lives[other][0] and kernel["writes"] == other:
         then = "do not reuse the memory of a tensor in the last kernel that reads it"
-        return Wrong("an output overlaps a tensor that its kernel still reads", why=why, next=then)
+        return Wrong("in your plan, an output overlaps a tensor that its kernel still reads", why=why, next=then)
     then = "compare the lifetimes and the offsets of these two tensors"
-    return Wrong("two tensors that are in memory at the same time overlap", why=why, next=then)
+    return Wrong("in your plan, two tensors that are in memory at the same time overlap", why=why, next=then)
 
 
 def _judge_peak(case: Any, spans: Any, together: Any, in_place: Any, least: int) -> None:
     peak = max(end for _, end in spans.values())
     if peak <= ROOM * least:
         return
-    why = f"the arena takes {byte_count(peak)}, {percent(peak / least - 1)} more than the necessary {byte_count(least)}"
+    why = (
+        f"your arena takes {byte_count(peak)}, {percent(peak / least - 1)} more than the necessary {byte_count(least)}"
+    )
     apart = [pair for pair in together if not _is_in_place(pair, in_place)]
     if in_place and together and len(apart) == len(together):
-        then = "give a tensor and the output that overwrites it the same place"
-        raise Wrong("no tensor is overwritten in place", why=why, next=then)
+        then = "give the same place to a tensor and to the output that overwrites it"
+        raise Wrong("your plan overwrites no tensor in place", why=why, next=then)
     if not apart:
         then = "let tensors that are never in memory at the same time share memory"
-        raise Wrong("no memory is reused", why=why, next=then)
+        raise Wrong("your plan reuses no memory", why=why, next=then)
     if all(spans[one] == spans[other] for one, other in apart):
         then = "put several small tensors into the memory of a large one that is no longer needed"
-        raise Wrong("memory is reused only by tensors of the same size", why=why, next=then)
+        raise Wrong("your plan reuses memory only for tensors of the same size", why=why, next=then)
     then = "small tensors occupy places where a large one would fit: which tensors should you place first?"
-    raise Wrong("the plan leaves gaps that no tensor fits into", why=why, next=then)
+    raise Wrong("your plan leaves gaps that no tensor fits into", why=why, next=then)
 
 
 def _is_in_place(pair: tuple[str, str], in_place: set[tuple[str, str]]) -> bool:

@@ -86,7 +86,9 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
     if any(
         close(found, one) for one in (sum(times_s) / len(times_s), every[len(every) // 2], times_s[0], max(times_s))
     ) or (close(found, (every[len(every) // 2] + every[len(every) // 2 - 1]) / 2)):
-        return Wrong("the first run is counted, although it loads the kernel", why=why, next="exclude the first run")
+        return Wrong(
+            "your code counts the first run, which also loads the kernel", why=why, next="exclude the first run"
+        )
     if close(found, sum(warm) / len(warm)):
         then = "take the median: every interruption raises the mean"
         return Wrong("your code takes the mean, which includes interrupted runs", why=why, next=then)
@@ -99,44 +101,56 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
             next="sort the times before you take the median",
         )
     return Wrong(
-        "the result is not the median of the warm runs",
+        "your result is not the median of the warm runs",
         why=why,
         next="sort the warm runs and take the one in the middle",
     )
 
 
 _BEHIND = (
-    "each tactic is chosen without regard to those after it",
+    "your code chooses each tactic without regard to those after it",
     "choose each tactic together with those that follow it",
 )
 _UNFUSED = (
-    "no layers are fused",
+    "your engine fuses no layers",
     "a tactic with `first` < `last` computes several layers in one kernel: after it, continue with layer `last` + 1",
 )
 _UNPAID = {
-    "fastest": ("conversions are not counted", "add the time of a conversion where two formats differ"),
+    "fastest": ("your code does not count conversions", "add the time of a conversion where two formats differ"),
     "no output": (
-        "the conversion of the output is not counted",
-        "add a conversion if the last tactic does not write `wanted`",
+        "your code does not count the conversion of the output",
+        "add a conversion if the last tactic does not write the format `wanted`",
     ),
     "no input": (
-        "the conversion of the input is not counted",
-        "add a conversion if the first tactic does not read `given`",
+        "your code does not count the conversion of the input",
+        "add a conversion if the first tactic does not read the format `given`",
     ),
-    "one": ("the engine stays in one format", "convert where later layers gain more than the conversion costs"),
+    "one": (
+        "your engine stays in one format",
+        "convert wherever later layers gain more time than the conversion costs",
+    ),
     "greedy": _BEHIND,
 }
 _SLIPS = {
     "one format": {
-        "first runs": ("tactics are compared by their first runs", "use `typical_s` for every tactic that you compare"),
-        "means": ("tactics are compared by their mean times", "use `typical_s` for every tactic that you compare"),
-        "slowest": ("the slowest tactics are chosen", "choose the shortest time"),
+        "first runs": (
+            "your code compares tactics by their first runs",
+            "use `typical_s` for every tactic that you compare",
+        ),
+        "means": (
+            "your code compares tactics by their mean times",
+            "use `typical_s` for every tactic that you compare",
+        ),
+        "slowest": ("your code chooses the slowest tactics", "choose the shortest time"),
     },
     "fusions": {
         "none": _UNFUSED,
-        "longest": ("layers are fused wherever possible", "compare the times: a fused kernel may be slower"),
+        "longest": ("your code fuses layers wherever possible", "compare the times: a fused kernel may be slower"),
         "greedy": _BEHIND,
-        "always": ("a conversion between equal formats is counted", "count a conversion only where the formats differ"),
+        "always": (
+            "your code counts a conversion between equal formats",
+            "count a conversion only where the formats differ",
+        ),
     },
     "formats": _UNPAID,
     "all": {**_UNPAID, "none": _UNFUSED},
@@ -186,17 +200,17 @@ def _judge_cover(layers: int, known: Any, names: Any, problem: str) -> None:
         first, last = known[name]["first"], known[name]["last"]
         if first < due:
             why = f"{name} begins with layer {first}, but layers up to {due - 1} are already computed"
-            raise Wrong("a layer is computed twice", why=why, next="continue with layer `last` + 1")
+            raise Wrong("your engine computes a layer twice", why=why, next="continue with layer `last` + 1")
         if first > due:
             raise Wrong(
-                "a layer is skipped",
+                "your engine skips a layer",
                 why=f"{name} begins with layer {first}, but layer {due} is next",
                 next="compute the layers in order",
             )
         due = last + 1
     if due < layers:
         raise Wrong(
-            "the engine ends before the network does",
+            "your engine ends before the network does",
             why=f"layer {due} is missing; the network has {layers} layers, counted from 0",
             next="continue until all layers are computed",
         )

@@ -41,7 +41,7 @@ class FoldBatchNorm(Exercise):
         strange = [one["kind"] for one in made if one["kind"] not in (*_CONVOLUTIONS, "batch_norm", "relu")]
         if strange:
             then = "return dicts like the ones that you were given"
-            raise Wrong("a layer has an unknown kind", why=f"got kind {strange[0][:30]!r}", next=then)
+            raise Wrong("a layer of your chain has an unknown kind", why=f"got kind {strange[0][:30]!r}", next=then)
         _judge_settings(before, made)
         _judge_biases(got["layers"])
         right = [_layer(one) for one in want["layers"]]
@@ -56,7 +56,7 @@ class FoldBatchNorm(Exercise):
                 then = "what does a padded or a transposed convolution read besides the outputs of the batch norm?"
                 due = counted(needed, "batch norm")
                 why = f"the relative error of the outputs is {off:.2g}; {due} should have remained"
-                raise Wrong("a batch norm that cannot be folded is gone", why=why, next=then)
+                raise Wrong("your code removed a batch norm that cannot be folded", why=why, next=then)
             raise _wrong_outputs(before, made, right, off)
         if kept > needed:
             why = f"the outputs are right, but your chain has {counted(kept, 'batch norm')}; {needed} would be enough"
@@ -68,12 +68,18 @@ class FoldBatchNorm(Exercise):
             return None
         pairs = zip(case["layers"], case["layers"][1:], strict=False)
         if any(a["kind"] == "batch_norm" and b["kind"] == "conv" and b["groups"] > 1 for a, b in pairs):
-            what = "one factor for each input channel does not fit the shape of a grouped convolution's weight"
+            what = (
+                "your code multiplies a grouped convolution's weight by one factor for each input channel, which "
+                "does not fit its shape"
+            )
             why = "torch rejects a shape: dimension 1 of the weight has only the inputs of one group"
             return Wrong(what, why=why, next="which channels does each group of outputs read?")
         if not any(one["kind"] == "transposed" for one in case["layers"]):
             return None
-        what = "one factor for each channel does not fit the shape of a transposed convolution's weight"
+        what = (
+            "your code multiplies a transposed convolution's weight by one factor for each channel, which does "
+            "not fit its shape"
+        )
         why = "torch rejects a shape: dimension 1 of the weight has the outputs of only one group"
         return Wrong(what, why=why, next="first split the inputs, dimension 0, into groups")
 
@@ -220,23 +226,27 @@ def _judge_settings(before: Any, made: Any) -> None:
         kinds = [", ".join(one["kind"] for one in each) or "no layers" for each in (new, old)]
         why = f"besides batch norms, got {kinds[0]}, expected {kinds[1]}"
         then = "keep all other layers, in their order"
-        raise Wrong("layers that are not batch norms were moved or removed", why=why, next=then)
+        raise Wrong("your code moved or removed layers that are not batch norms", why=why, next=then)
     for first, second in zip(old, new, strict=True):
         if first["kind"] == "relu":
             continue
         if first["weight"].shape != second["weight"].shape:
             why = f"got the shape {list(second['weight'].shape)}, expected {list(first['weight'].shape)}"
-            raise Wrong("a weight has the wrong shape", why=why, next="multiply the numbers, but keep the shape")
+            raise Wrong(
+                "one of your weights has the wrong shape", why=why, next="multiply the numbers, but keep the shape"
+            )
         if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
             why = f"your convolution has{_settings(second)}, the original has{_settings(first)}"
-            raise Wrong("stride, padding or groups have changed", why=why, next="keep these settings")
+            raise Wrong("your code changed stride, padding or groups", why=why, next="keep these settings")
 
 
 def _judge_biases(layers: list[dict[str, Any]]) -> None:
     for one in layers:
         if len(one["bias_shape"]) > 1:
             why = f"got the shape {one['bias_shape']}; a convolution accepts {[len(one['numbers'][1])]}"
-            raise Wrong("a bias has a shape that a convolution does not accept", why=why, next="flatten the bias")
+            raise Wrong(
+                "one of your biases has a shape that a convolution does not accept", why=why, next="flatten the bias"
+            )
 
 
 def _gone_in_front(made: Any, right: Any) -> Wrong | None:
@@ -248,12 +258,12 @@ def _gone_in_front(made: Any, right: Any) -> Wrong | None:
         if behind == "relu":
             then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
             why = "the batch norm is in front of a ReLU, and there is no convolution before it"
-            what = "a batch norm was removed although a ReLU separates it from the convolution"
+            what = "your code removed a batch norm that a ReLU separates from the convolution"
             return Wrong(what, why=why, next=then)
         if behind == "transposed":
-            why = "outputs at the edges add up fewer inputs than others, so they need a different share of the shifts"
+            why = "outputs at the edges add up fewer inputs than others, so their shares of the shifts differ"
             then = "keep a batch norm in front of a transposed convolution"
-            return Wrong("a batch norm in front of a transposed convolution is gone", why=why, next=then)
+            return Wrong("your code removed a batch norm in front of a transposed convolution", why=why, next=then)
     return None
 
 
@@ -275,9 +285,9 @@ def _left_over(before: Any, made: Any, why: str) -> Wrong:
     for at, kind in enumerate(kinds):
         if kind == "batch_norm" and at and kinds[at - 1] in _CONVOLUTIONS:
             then = f"fold every batch norm that follows a convolution of kind {kinds[at - 1]!r}"
-            return Wrong("a batch norm remains after a convolution", why=why, next=then)
+            return Wrong("your chain keeps a batch norm after a convolution", why=why, next=then)
     then = "scale the weights that read each channel; what do the shifts add to an output if there is no padding?"
-    return Wrong("a batch norm remains in front of a convolution", why=why, next=then)
+    return Wrong("your chain keeps a batch norm in front of a convolution", why=why, next=then)
 
 
 def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
@@ -297,8 +307,10 @@ def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
                 at = int((folded[name] - aimed[name]).abs().argmax())
                 mine, due = (float(one[name].flatten()[at]) for one in (folded, aimed))
                 why = f"{why}; {name}.flatten()[{at}] of convolution {number} is {mine:.6g}, but should be {due:.6g}"
-                return Wrong("the outputs differ from those of the original chain", why=why, next=_SUBSTITUTE)
-    return Wrong("the outputs differ from those of the original chain", why=why, next=_SUBSTITUTE)
+                return Wrong(
+                    "the outputs of your chain differ from those of the original chain", why=why, next=_SUBSTITUTE
+                )
+    return Wrong("the outputs of your chain differ from those of the original chain", why=why, next=_SUBSTITUTE)
 
 
 def _after(before: Any) -> list[tuple[Any, Any]]:
@@ -314,12 +326,12 @@ def _told_of_transposed(layer: Any, norm: Any, found: Any, why: str) -> Wrong | 
     factor, weight = norm["gain"] / (norm["var"] + norm["eps"]).sqrt(), layer["weight"]
     if layer["groups"] > 1 and _near(found, weight * factor[: weight.shape[1]].view(1, -1, 1, 1)):
         then = "use only the first (outputs / groups) factors for the rows of the first group of inputs, and so on"
-        what = "the first group's factors are used for all groups of a transposed convolution"
+        what = "your code uses the first group's factors for all groups of a transposed convolution"
         return Wrong(what, why=f"{why}; each group has its own outputs", next=then)
     ratio = (found / weight).flatten(1)
     if not _near(found, weight) and _near(ratio, ratio[:, :1].expand_as(ratio)):
         then = "the shape of this weight is (inputs, outputs of one group, height, width): where is output channel c?"
-        return Wrong("a transposed convolution's weight is scaled along the wrong channels", why=why, next=then)
+        return Wrong("your code scales a transposed convolution's weight along the wrong channels", why=why, next=then)
     return None
 
 
@@ -330,12 +342,12 @@ def _wrong_in_front(before: Any, made: Any, right: Any, why: str) -> Wrong:
             then = "if x = factor * y + rest in each input channel, what does `rest` add to each output?"
             lost = one["bias"] is None or not bool(one["bias"].any()) or (own is not None and _near(one["bias"], own))
             if not lost:
-                what = "a bias is wrong after folding a batch norm in front of a convolution"
+                what = "your bias is wrong after folding a batch norm in front of a convolution"
                 return Wrong(what, why=f"{why}; the weights are right", next=then)
-            what = "the shifts of a batch norm in front of a convolution are lost"
+            what = "your code loses the shifts of a batch norm in front of a convolution"
             return Wrong(what, why=f"{why}; the weights are right", next=then)
     then = "the factors belong to the inputs of the convolution: which inputs does each group read?"
-    return Wrong("a batch norm in front of a convolution is folded wrongly", why=why, next=then)
+    return Wrong("your code folds a batch norm in front of a convolution wrongly", why=why, next=then)
 
 
 def _told_of_pairs(before: Any, made: Any, right: Any) -> Wrong | None:
@@ -363,18 +375,26 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
         return None
     root = norm["var"].sqrt()
     for slip, what, then in (
-        (norm["gain"] / (root + norm["eps"]), "eps is added outside the root", "add eps to the variance first"),
-        (norm["gain"] / root, "eps is left out", "what does a batch norm divide by where a variance is near zero?"),
+        (norm["gain"] / (root + norm["eps"]), "your code adds eps outside the root", "add eps to the variance first"),
+        (
+            norm["gain"] / root,
+            "your code leaves out eps",
+            "what does a batch norm divide by where a variance is near zero?",
+        ),
         (
             norm["gain"] / (norm["var"] + norm["eps"]),
-            "the variance is used instead of the standard deviation",
+            "your code uses the variance instead of the standard deviation",
             "take the square root",
         ),
         (norm["gain"] / (norm["batch_var"] + norm["eps"]).sqrt(), _LAST_BATCH, _RUNNING),
-        (norm["gain"] * 0 + 1, "the weights are unchanged", "multiply by the factor: a bias cannot replace it"),
+        (
+            norm["gain"] * 0 + 1,
+            "your weights are unchanged",
+            "multiply the weights by the factor: a bias cannot replace it",
+        ),
         (
             norm["gain"] / norm["gain"] / (norm["var"] + norm["eps"]).sqrt(),
-            "the gain is lost",
+            "your code loses the gain",
             "start from y = gain * … + shift",
         ),
     ):
@@ -384,18 +404,22 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
     if folded["bias"] is None:
         then = "put the batch norm's mean and shift into a new bias"
         why = "the folded convolution has bias None"
-        return Wrong("a convolution that now needs a bias has none", why=why, next=then)
+        return Wrong("in your chain, a convolution that now needs a bias has none", why=why, next=then)
     for slip, what, then in (
-        (bias, "the bias is unchanged", "where do the batch norm's mean and shift go?"),
-        (aimed["bias"] + 2 * factor * norm["mean"], "the mean is added", "subtract the mean, then scale"),
-        (factor * bias + norm["shift"], "the mean is not subtracted", "subtract the mean before you scale"),
-        (norm["shift"] - factor * norm["mean"], "the convolution's own bias is lost", _OWN_BIAS),
-        (bias + norm["shift"] - factor * norm["mean"], "the convolution's own bias is not scaled", _OWN_BIAS),
-        (factor * bias - factor * norm["mean"], "the shift is lost", "start from y = gain * … + shift"),
+        (bias, "your bias is unchanged", "where do the batch norm's mean and shift go?"),
+        (aimed["bias"] + 2 * factor * norm["mean"], "your code adds the mean", "subtract the mean, then scale"),
+        (factor * bias + norm["shift"], "your code does not subtract the mean", "subtract the mean before you scale"),
+        (norm["shift"] - factor * norm["mean"], "your code loses the convolution's own bias", _OWN_BIAS),
+        (
+            bias + norm["shift"] - factor * norm["mean"],
+            "your code does not scale the convolution's own bias",
+            _OWN_BIAS,
+        ),
+        (factor * bias - factor * norm["mean"], "your code loses the shift", "start from y = gain * … + shift"),
         (aimed["bias"] - factor * (norm["batch_mean"] - norm["mean"]), _LAST_BATCH, _RUNNING),
         (
             aimed["bias"] + (factor - 1) * norm["mean"],
-            "the mean is not scaled",
+            "your code does not scale the mean",
             "subtract the mean before you apply the factor",
         ),
     ):
@@ -405,7 +429,7 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
 
 
 _SUBSTITUTE = "write the batch norm as y = factor * x + rest, for each channel, and substitute the convolution for x"
-_LAST_BATCH = "the statistics of the last batch are used"
+_LAST_BATCH = "your code uses the statistics of the last batch"
 _RUNNING = "use the running statistics, `mean` and `var`, as a batch norm does in inference"
 _OWN_BIAS = "include the convolution's own bias in x: the batch norm reads the convolution's output"
 

@@ -53,7 +53,7 @@ class Int8Product(Exercise):
         if got["shape"] != want["shape"]:
             why = f"got the shape {got['shape']}, expected {want['shape']} (rows × columns)"
             then = "return one row for each row of x, and one column for each column of weight"
-            raise Wrong("the outputs have the wrong shape", why=why, next=then)
+            raise Wrong("your outputs have the wrong shape", why=why, next=then)
         _judge_before(case, got["before"], want["before"])
         for name in _DURING:
             found, right = got["during"][name], want["during"][name]
@@ -63,13 +63,15 @@ class Int8Product(Exercise):
             off = _first_off(got["layer"], want["layer"])
             if _come_round(got["layer"], want["layer"]):
                 then = "clamp after you add the output's zero point, and before you convert to int8"
-                raise Wrong("outputs wrap around when a zero point is added", why=off, next=then)
+                raise Wrong("your outputs wrap around when a zero point is added", why=off, next=then)
             then = "each part is right when tested alone: which of zero points, bias and relu does this layer combine?"
-            raise Wrong("each part works when tested alone, but the complete layer is wrong", why=off, next=then)
+            raise Wrong(
+                "each part of your code works when tested alone, but the complete layer is wrong", why=off, next=then
+            )
         if got["dtype"] != want["dtype"]:
             why = f"all numbers are right, but their type is {got['dtype']}"
             then = "convert them with .to(torch.int8) after rounding and clamping"
-            raise Wrong("the outputs are not int8", why=why, next=then)
+            raise Wrong("your outputs are not int8", why=why, next=then)
 
     def student_inputs(self, case: Any) -> Any:
         """The layer's tensors and numbers, by the parameters' names."""
@@ -235,7 +237,7 @@ def _judge_before(case: Any, got: Any, want: Any) -> None:
     if got["ahead of both"] != want["ahead of both"]:
         why = _first_off(got["ahead of both"], want["ahead of both"])
         then = "add the bias and the terms of the zero points"
-        raise Wrong("the offset is not the sum of its parts", why=why, next=then)
+        raise Wrong("your offset is not the sum of its parts", why=why, next=then)
 
 
 def _told_multiplier(case: Any, found: list[float], right: list[float]) -> Wrong:
@@ -243,26 +245,28 @@ def _told_multiplier(case: Any, found: list[float], right: list[float]) -> Wrong
     if len(found) == len(right):
         if all(close(a * b, 1.0) for a, b in zip(found, right, strict=True)):
             then = "how many steps of the output's grid is one unit of the sums?"
-            return Wrong("the multiplier is the inverse of the right one", why=why, next=then)
+            return Wrong("your multiplier is the inverse of the right one", why=why, next=then)
         if all(close(a, b * case["out_scale"]) for a, b in zip(found, right, strict=True)):
-            return Wrong("the multiplier does not contain the output's scale", why=why, next="divide by `out_scale`")
+            return Wrong("your multiplier does not contain the output's scale", why=why, next="divide by `out_scale`")
         if len({f"{one:.9g}" for one in found}) < len({f"{one:.9g}" for one in right}):
             then = "use the entry of `weight_scale` that belongs to each column"
-            return Wrong("several columns have the same multiplier", why=why, next=then)
+            return Wrong("in your answer, several columns have the same multiplier", why=why, next=then)
     then = "multiply the scale of x by the scale of the column, and divide by `out_scale`"
-    return Wrong("the multiplier is wrong", why=why, next=then)
+    return Wrong("your multiplier is wrong", why=why, next=then)
 
 
 def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
-    what, why = "the bias is not in the same unit as the sums", _first_off(found, right)
+    what, why = "your bias is not in the same unit as the sums", _first_off(found, right)
     if any(one != round(one) for one in found):
-        return Wrong("the offset is not an integer, but it is added to integers", why=why, next="round the offset")
+        return Wrong("your offset is not an integer, but it is added to integers", why=why, next="round the offset")
     if not any(found):
         then = "add the bias to the sums before they are scaled"
-        return Wrong("the offset does not contain the bias", why=why, next=then)
+        return Wrong("your offset does not contain the bias", why=why, next=then)
     if all(abs(a - b) <= 1 for a, b in zip(found, right, strict=True)):
         return Wrong(
-            "the bias is not rounded to the nearest integer", why=why, next="round the bias after you convert its unit"
+            "your code does not round the bias to the nearest integer",
+            why=why,
+            next="round the bias after you convert its unit",
         )
     steps = {
         "in steps of x": case["x_scale"],
@@ -271,7 +275,7 @@ def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
     }
     for name, step in steps.items():
         if found == [float(round(value / step)) for value in case["bias"]]:
-            what = f"the bias is rounded {name}, not in units of the sums"
+            what = f"your code rounds the bias {name}, not in units of the sums"
             then = "which real number does one unit of a sum stand for?"
             return Wrong(what, why=f"{why}; this mistake gives exactly your result", next=then)
     return Wrong(what, why=why, next="which real number does one unit of a sum stand for, in each column?")
@@ -282,32 +286,36 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
     sums = [float(case["x_zero"] * sum(column)) for column in zip(*_values(case)["weight"].tolist(), strict=True)]
     square = [float(case["depth"] * case["x_zero"] * zero) for zero in case["weight_zero"]]
     if not any(found):
-        return Wrong("the input's zero point is not subtracted", why=why, next="expand (x - x_zero) * w")
+        return Wrong("your code does not subtract the input's zero point", why=why, next="expand (x - x_zero) * w")
     if len(found) == len(sums):
         if found == [-one for one in sums]:
             then = "which of the four terms of (x - a)(w - b) are known before x?"
-            return Wrong("the product of both zero points is missing", why=why, next=then)
+            return Wrong("your offset lacks the product of both zero points", why=why, next=then)
         if found == [-one - other for one, other in zip(sums, square, strict=True)] or found == [
             one + other for one, other in zip(sums, square, strict=True)
         ]:
-            return Wrong("a term of the zero points has the wrong sign", why=why, next="expand (x - a)(w - b)")
+            return Wrong(
+                "in your offset, a term of the zero points has the wrong sign", why=why, next="expand (x - a)(w - b)"
+            )
         if found == [a - b for a, b in zip(sums, square, strict=True)]:
-            return Wrong("both zero-point terms have the wrong sign", why=why, next="expand (x - a)(w - b)")
+            return Wrong(
+                "in your offset, both zero-point terms have the wrong sign", why=why, next="expand (x - a)(w - b)"
+            )
         table = _values(case)["weight"].tolist()
         rows = [float(case["x_zero"] * sum(row)) for row in table[: len(sums)]]
         if found == [b - a for a, b in zip(rows, square, strict=True)]:
             then = "sum over the inputs, so that each output has its own sum"
-            return Wrong("the rows of the weight are summed instead of its columns", why=why, next=then)
+            return Wrong("your code sums the rows of the weight instead of its columns", why=why, next=then)
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
         times = {(mine + a) / b for mine, a, b in zip(found, sums, once, strict=True) if b}
         rest = all(mine == -a for mine, a, b in zip(found, sums, once, strict=True) if not b)
         if len(times) == 1 and rest:
             factor = times.pop()
             why = f"{why}; your offset contains {factor:g} * x_zero * w_zero, but a sum has {case['depth']} products"
-            what = "the product of both zero points is counted the wrong number of times"
+            what = "your code counts the product of both zero points the wrong number of times"
             return Wrong(what, why=why, next="count x_zero * w_zero once for each product")
     then = "is x_zero multiplied by the sum of a column or of a row? How many times does x_zero * w_zero occur?"
-    return Wrong("the zero-point terms of the offset are wrong", why=why, next=then)
+    return Wrong("the zero-point terms of your offset are wrong", why=why, next=then)
 
 
 def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong:
@@ -315,35 +323,37 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
     whole = all(one == round(one) for one in found)
     if name == "small sums":
         if not whole:
-            return Wrong("the outputs are not integers", why=why, next="round them")
+            return Wrong("your outputs are not integers", why=why, next="round them")
         then = "start with offset 0 and multiplier 1: the result must be a plain matrix product"
-        return Wrong("even small sums are wrong", why=why, next=then)
+        return Wrong("your sums are wrong, even small ones", why=why, next=then)
     if name == "sums of bytes" or name == "large sums":
         then = "how large can a sum of int8 products be? Which dtype does the product of two int8 tensors have?"
         bits, what = _WRAPS[name]
         if found == _with_wrapped_sums(case, name, bits):
             return Wrong(what, why=f"{why}; sums in {bits} bits give exactly your result", next=then)
-        return Wrong("large sums are wrong, although small ones are right", why=why, next=then)
+        return Wrong("your large sums are wrong, but small ones are right", why=why, next=then)
     what, then = _SAYS[name]
     if name == "rounding" and not whole:
-        return Wrong("the outputs are not integers", why=why, next="round them")
+        return Wrong("your outputs are not integers", why=why, next="round them")
     if name == "rounding" and found == _floored(case):
         then = "round to the nearest integer: -3.2 becomes -3, not -4"
-        return Wrong("the outputs are rounded down", why=why, next=then)
+        return Wrong("your code rounds the outputs down", why=why, next=then)
     if name == "ends" and _come_round(found, right):
-        return Wrong("outputs beyond the range of int8 wrap around", why=why, next="clamp before you convert to int8")
+        return Wrong(
+            "your outputs wrap around beyond the range of int8", why=why, next="clamp before you convert to int8"
+        )
     if name == "ends" and found == [max(one, -127.0) for one in right]:
         then = "clamp to -128 and 127: the output's grid has 256 numbers"
-        return Wrong("the outputs are clamped at -127 instead of -128", why=why, next=then)
+        return Wrong("your code clamps the outputs at -127 instead of -128", why=why, next=then)
     if name == "weight zeros" and found != _with_row_sums(case, 0):
         if found == _with_row_sums(case, 8):
             then = "widen x first, or give the sum a wider dtype: the sum of a row of x does not fit into int8"
-            return Wrong("the sums of the rows of x wrap around", why=why, next=then)
+            return Wrong("your sums of the rows of x wrap around", why=why, next=then)
         then = "multiply each zero point by the sum of a row of x"
-        return Wrong("the weights' zero points are not subtracted correctly", why=why, next=then)
+        return Wrong("your code does not subtract the weights' zero points correctly", why=why, next=then)
     if name == "relu" and len(found) == len(right) and min(found) >= 0:
         then = "which integer represents the number 0 on the output's grid?"
-        return Wrong("relu cuts at the integer 0, which is not the number 0 on this grid", why=why, next=then)
+        return Wrong("your relu cuts at the integer 0, which is not the number 0 on this grid", why=why, next=then)
     return Wrong(what, why=why, next=then)
 
 
@@ -382,24 +392,24 @@ _WRAPS = {
 }
 _SAYS = {
     "weight zeros": (
-        "the weights' zero points are not subtracted",
+        "your code does not subtract the weights' zero points",
         "multiply each zero point by the sum of a row of x, which is known only when x is known",
     ),
     "offset": (
-        "the offset is not added before scaling",
+        "your code does not add the offset before scaling",
         "add the offset to the sum, multiply, and only then add the output's zero point",
     ),
     "out zero": (
-        "the output's zero point is not added at the end",
+        "your code does not add the output's zero point at the end",
         "scale the sums, then add the zero point: it counts steps of the output's grid",
     ),
     "rounding": (
-        "the outputs are not rounded to the nearest integer",
-        "round before you convert: .to(torch.int8) truncates",
+        "your code does not round the outputs to the nearest integer",
+        "round before you convert: .to(torch.int8) drops the digits after the decimal point",
     ),
-    "ends": ("the outputs are not clamped to -128 … 127", "clamp the outputs before you convert them"),
+    "ends": ("your code does not clamp the outputs to -128 … 127", "clamp the outputs before you convert them"),
     "relu": (
-        "relu is missing, or cuts at the wrong integer",
+        "your relu is missing, or cuts at the wrong integer",
         "raise every output to at least the integer that stands for 0",
     ),
 }

@@ -115,11 +115,11 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
             why = f"got scale {scale:.6g}, expected {aimed:.6g}, for {one['low']:.4g} to {one['high']:.4g}"
             then = "check the ends of the range and the number of steps between them"
             kind = "symmetric" if one["symmetric"] else "affine"
-            raise Wrong(f"the scale of this {kind} range is wrong", why=why, next=then)
+            raise Wrong(f"your scale of this {kind} range is wrong", why=why, next=then)
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
         why = _first_off(asked, zeros, whole, "zero point")
         raise Wrong(
-            "the zero point is not an integer, so the grid does not contain 0", why=why, next="round the zero point"
+            "your zero point is not an integer, so the grid does not contain 0", why=why, next="round the zero point"
         )
     some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
     for shifts, what, then in _ZERO_SLIPS:
@@ -127,7 +127,7 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
             raise Wrong(what, why=_first_off(asked, zeros, whole, "zero point"), next=then)
     if zeros != whole:
         why = _first_off(asked, zeros, whole, "zero point")
-        raise Wrong("the zero point is wrong", why=why, next="which integer represents the value 0?")
+        raise Wrong("your zero point is wrong", why=why, next="which integer represents the value 0?")
 
 
 def _unwidened(asked: Any, scale: float) -> float:
@@ -150,15 +150,15 @@ def _of_256(asked: Any, scale: float) -> float:
 
 
 _SCALE_SLIPS: Any = (
-    (_unwidened, "the range does not contain 0, so the grid does not either", "widen the range to include 0"),
+    (_unwidened, "your grid does not contain 0, because its range does not", "widen the range to include 0"),
     (
         lambda asked, scale: scale if asked["symmetric"] else _of_256(asked, scale),
-        "the numbers of the grid are counted instead of its steps",
+        "your function counts the numbers of the grid instead of its steps",
         "count the steps: there are 255 from -128 to 127",
     ),
     (
         _of_256,
-        "the numbers of the grid are counted instead of its steps",
+        "your function counts the numbers of the grid instead of its steps",
         "count the steps: there are 255 from -128 to 127",
     ),
     (_to_128, "your symmetric grid includes -128", "keep as many numbers below 0 as above 0: where does the grid end?"),
@@ -169,12 +169,12 @@ _SCALE_SLIPS: Any = (
     ),
     (
         lambda asked, scale: abs(asked["high"]) / 127 if asked["symmetric"] and asked["high"] else scale,
-        "the lower end of a symmetric range is ignored",
+        "your function ignores the lower end of a symmetric range",
         "take the larger magnitude of the two ends",
     ),
     (
         _half_the_width,
-        "half the width of the range is used as the end of a symmetric range",
+        "your function uses half the width of the range as the end of a symmetric range",
         "take the larger magnitude of the two ends",
     ),
 )  # fmt: skip
@@ -191,18 +191,18 @@ def _cut_by(cut: Any) -> Any:
 
 
 _CUT = (
-    "the zero point is not rounded to the nearest integer",
+    "your function does not round the zero point to the nearest integer",
     "what do int(), floor() and ceil() do with 49.7 and 49.2?",
 )
 _ZERO_SLIPS: Any = (
     (
         lambda asked, zero: [zero if asked["symmetric"] else zero + 128],
-        "the zero point is counted from 0",
+        "your function counts the zero point from 0",
         "count from -128, the lowest integer of the grid",
     ),
     (
         lambda asked, zero: [zero if asked["symmetric"] else -zero],
-        "the zero point has the wrong sign",
+        "your zero point has the wrong sign",
         "choose the zero point so that the lower end of the range becomes -128",
     ),
     *((_cut_by(cut), *_CUT) for cut in (math.trunc, math.floor, math.ceil)),
@@ -230,44 +230,48 @@ def _first_off(asked: Any, found: Any, right: Any, name: str) -> str:
 def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
     if len(found) != len(right):
         why = f"got {len(found)} integers for {len(right)} values"
-        raise Wrong("there is not one integer for each value", why=why, next="keep the shape of the values")
+        raise Wrong(
+            "your function does not return one integer for each value", why=why, next="keep the shape of the values"
+        )
     if found == right:
         return
     lowest = -127 if asked["symmetric"] else -128
     off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
     why = f"got {off[0][0]:g}, expected {off[0][1]:g}; {len(off)} of {len(right)} integers differ"
     if any(one != round(one) for one in found if math.isfinite(one)):
-        raise Wrong("the results are not integers", why=why, next="round them")
+        raise Wrong("your results are not integers", why=why, next="round them")
     if all(b in (lowest, 127) for _, b in off):
         if asked["symmetric"] and all(a == -128 for a, _ in off):
             raise Wrong("your code uses -128 on a symmetric grid", why=why, next="clamp to -127 and 127")
         if all((a, b) == (-127, -128) for a, b in off):
             then = "clamp to -128 and 127: an affine grid has 256 numbers"
-            raise Wrong("an affine grid is clamped at -127 instead of -128", why=why, next=then)
+            raise Wrong("your code clamps an affine grid at -127 instead of -128", why=why, next=then)
         if any(not lowest <= a <= 127 or (a < 0) == (b < 0) for a, b in off):
-            raise Wrong("values beyond the grid are not set to its ends", why=why, next="clamp the integers")
+            raise Wrong("your code does not set values beyond the grid to its ends", why=why, next="clamp the integers")
         then = "clamp before you convert to int8: what does 130 become as an int8?"
-        raise Wrong("values beyond the grid wrap around", why=why, next=then)
+        raise Wrong("in your code, values beyond the grid wrap around", why=why, next=then)
     if asked["axis"] is not None:
         then = f"give the scales a shape in which scale i belongs to index i of dimension {asked['axis']}"
-        what = "scales and zero points are applied along the wrong dimension"
+        what = "your code applies scales and zero points along the wrong dimension"
         raise Wrong(what, why=f"axis={asked['axis']}, shape {asked['shape']}: {why}", next=then)
     if all(abs(a - b) <= 1 for a, b in off):
-        raise Wrong("values are not rounded to the nearest step", why=why, next="round after you divide")
+        raise Wrong("your code does not round values to the nearest step", why=why, next="round after you divide")
     values = [float(one) for one in _tensor(asked).flatten()]
     scale, zero = asked["scale"], asked["zero_point"]
     if found == [float(max(lowest, min(127, round((one + zero) / scale)))) for one in values]:
         then = "divide by the scale first, then add the zero point: a zero point counts steps of the grid"
         why = f"{why}; this mistake gives exactly your result"
-        raise Wrong("the zero point is added before the division", why=why, next=then)
-    raise Wrong("the integers are wrong", why=why, next="divide by the scale, then add the zero point")
+        raise Wrong("your code adds the zero point before the division", why=why, next=then)
+    raise Wrong("your integers are wrong", why=why, next="divide by the scale, then add the zero point")
 
 
 def _judge_choice(seen: Any, method: str, found: Any, right: Any) -> None:
     (scale, zero), (aimed, place) = found[method], right[method]
     if not (math.isfinite(scale) and scale > 0 and math.isfinite(zero)):
         why = f"{method!r}: got scale {scale:g} and zero point {zero:g}"
-        raise Wrong("a scale is not positive and finite", why=why, next="return the result of grid(low, high)")
+        raise Wrong(
+            "one of your scales is not positive and finite", why=why, next="return the result of grid(low, high)"
+        )
     if method == "least":
         least, error = (expected_error(seen, *one[method]) for one in (right, found))
         if zero != round(zero) or error > WITHIN * least:

@@ -44,7 +44,7 @@ def told_least(seen: Any, found: Any, right: Any, ratio: float) -> Wrong:
         if name in slips and is_grid(mine, slips[name]):
             return Wrong(what, why=f"{why}; this mistake gives exactly your result", next=then)
     then = "compute by hand, for three bins, the error of your range and of a narrower one: which is smaller?"
-    return Wrong("a different range has a smaller error", why=why, next=then)
+    return Wrong("your range does not have the smallest error", why=why, next=then)
 
 
 def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
@@ -53,7 +53,7 @@ def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
     why = f"{method!r}: got scale {scale:.6g} and zero point {zero:g}, expected {aimed:.6g} and {place:g}"
     if close(scale, aimed):
         then = "return the result of grid(low, high)"
-        return Wrong("the scale is right, but the zero point is not", why=why, next=then)
+        return Wrong("your scale is right, but your zero point is not", why=why, next=then)
     for name, (what, then) in _RANGES[method].items():
         if name in seen["slips"] and close(scale, seen["slips"][name][0]):
             return Wrong(what, why=why, next=then)
@@ -62,11 +62,12 @@ def told_range(seen: Any, method: str, found: Any, right: Any) -> Wrong:
         return Wrong("your range does not run from the first to the last bin with a count", why=why, next=then)
     if is_grid((scale, zero), right["max"]):
         then = "leave out bins at the ends as long as their counts stay within the allowed share"
-        return Wrong("single outliers still determine the range", why=why, next=then)
+        return Wrong("in your answer, single outliers still determine the range", why=why, next=then)
     then = (
-        "leave out whole bins, with at most 0.05 % of the counts at each end (symmetric: 0.1 % at both ends together)"
+        "leave out whole bins, with at most 0.05 % of the counts at each end (for a symmetric range, 0.1 % at both "
+        "ends together)"
     )
-    return Wrong("the percentile leaves out a different share of the counts", why=why, next=then)
+    return Wrong("your percentile leaves out the wrong share of the counts", why=why, next=then)
 
 
 _FEW = "vary this end, too: the bins there may also have few counts"
@@ -74,15 +75,21 @@ _LOWER = ("for the least error, your code does not vary the lower end of the ran
 _UPPER = ("for the least error, your code does not vary the upper end of the range", _FEW)
 _LEAST = {
     "not squared": (
-        "values on the grid cost the scale instead of its square",
+        "in your error, values on the grid cost the scale instead of its square",
         "square the scale: both errors are squared errors",
     ),
     "no counts": (
-        "every bin costs the same, whatever its count",
+        "in your error, every bin costs the same, whatever its count",
         "multiply by counts[i], the number of values in the bin",
     ),
-    "distance": ("values beyond the grid cost their distance instead of its square", "square the distance"),
-    "kept is free": ("values on the grid cost nothing", "add scale**2 / 12 for each of them: a wide grid is coarse"),
+    "distance": (
+        "in your error, values beyond the grid cost their distance instead of its square",
+        "square the distance",
+    ),
+    "kept is free": (
+        "in your error, values on the grid cost nothing",
+        "add scale**2 / 12 for each of them: a wide grid is coarse",
+    ),
     "lower end 0": _LOWER,
     "lower end 1": _LOWER,
     "upper end 0": _UPPER,
@@ -90,14 +97,17 @@ _LEAST = {
 }
 _RANGES = {
     "max": {
-        "whole": ("empty bins at the ends widen the range", "which bins have the first and last counts?"),
-        "last bin": ("the last bin with a count is cut off", "end the range at edges[i + 1], where bin i ends"),
+        "whole": (
+            "in your answer, empty bins at the ends widen the range",
+            "which bins have the first and last counts?",
+        ),
+        "last bin": ("your code cuts off the last bin with a count", "end the range at edges[i + 1], where bin i ends"),
     },
     "percentile": {
         "bins": ("your code leaves out a share of the bins, not of the counts", "add up counts instead of bins"),
         "each end": (
-            "a symmetric percentile leaves out too few counts",
-            "allow 0.1 % of the counts beyond -end and end together, instead of 0.05 % at each end",
+            "your symmetric percentile leaves out too few counts",
+            "let up to 0.1 % of the counts lie beyond -end and end together, instead of 0.05 % at each end",
         ),
     },
 }

@@ -69,7 +69,7 @@ class TwoOfFourWeights(Exercise):
         ):
             why = f"got {found[0]:.6g} as the first value, expected {right[0]:.6g}" if found else "the product is empty"
             then = "find the inputs from the places: values 2 g and 2 g + 1 of a column belong to inputs 4 g to 4 g + 3"
-            raise Wrong("the product from packed weights is wrong", why=why, next=then)
+            raise Wrong("your product from packed weights is wrong", why=why, next=then)
         _judge_shares(case, got["shares"], want["shares"])
 
     def student_inputs(self, case: Any) -> Any:
@@ -132,50 +132,50 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
     inputs, outputs = case["inputs"], case["outputs"]
     if [len(got), len(got[0]) if got else 0] != [inputs, outputs]:
         why = f"got {len(got)}×{len(got[0]) if got else 0}, expected {inputs}×{outputs}"
-        return Wrong("the mask does not have the weight's shape", why=why, next="return True or False for each weight")
+        return Wrong("your mask does not have the weight's shape", why=why, next="return True or False for each weight")
     weight, _ = drawn_weight(case)
     columns = [[got[at][column] for at in range(inputs)] for column in range(outputs)]
     kept = sum(map(sum, columns))
     why = f"{kept:g} of {inputs * outputs} weights are kept"
     if [[1 - one for one in row] for row in got] == want:
         return Wrong(
-            "the mask is inverted",
+            "your mask is inverted",
             why="True and False are exchanged",
             next="return True for a weight that is kept",
         )
     if got == _best(weight, 4, by=lambda value: value):
         return Wrong(
-            "the largest signed values are kept, not the largest magnitudes",
+            "your mask keeps the largest signed values, not the largest magnitudes",
             why="your mask is exactly the one that keeps the largest signed values",
             next="compare absolute values",
         )
     if all(sum(column[at : at + 4]) == 2 for column in columns for at in range(0, inputs, 4)):
         if got == _first_of_order(weight):
             then = "find the rank of each weight: argsort returns the index of the weight at each rank"
-            what = "the result of argsort is used as the ranks of the weights"
+            what = "your code uses the result of argsort as the ranks of the weights"
             return Wrong(what, why=f"{why}, two in each group", next=then)
-        what = "the mask does not keep the two largest magnitudes of each group"
+        what = "your mask does not keep the two largest magnitudes of each group"
         return Wrong(what, why=f"{why}, two in each group", next="compare the magnitudes within each group")
     if got == _best(weight, inputs, by=abs):
         then = "consider the groups of four inputs: how many weights do you keep if all four of a group are large?"
-        return Wrong("the largest half of each column is kept, regardless of the groups", why=why, next=then)
+        return Wrong("your mask keeps the largest half of each column, regardless of the groups", why=why, next=then)
     flat = [one for row in got for one in row]
     if all(sum(flat[at : at + 4]) == 2 for at in range(0, len(flat) - 3, 4)):
         if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
             return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
-        why = "the mask keeps two of every four weights in the order of the flattened tensor"
-        return Wrong("groups are formed across rows", why=why, next="form groups of inputs, for each output")
+        why = "your mask keeps two of every four weights in the order of the flattened tensor"
+        return Wrong("your code forms groups across rows", why=why, next="form groups of inputs, for each output")
     if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
         return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
     if abs(kept - inputs * outputs / 2) < 1:
         then = "keep two in each group of four inputs, in every column"
-        return Wrong("half of all weights are kept, regardless of the groups", why=why, next=then)
+        return Wrong("your mask keeps half of all weights, regardless of the groups", why=why, next=then)
     then = "keep two of every four consecutive inputs in a column"
-    return Wrong("the mask does not keep two weights in every group", why=why, next=then)
+    return Wrong("your mask does not keep two weights in every group", why=why, next=then)
 
 
-_WRONG_SIDE = "groups are formed along the outputs"
-_ALONG = "each row of the mask keeps two of every four columns"
+_WRONG_SIDE = "your code forms groups along the outputs"
+_ALONG = "each row of your mask keeps two of every four columns"
 _SUMMED = "choose two of every four inputs in a column, because the product sums over inputs"
 
 
@@ -201,12 +201,15 @@ def _judge_tied(case: Any, got: list[list[float]]) -> None:
             why = f"for the magnitudes {', '.join(f'{one:g}' for one in given)}, your mask keeps {len(kept)} of 4"
             if len(kept) != 2:
                 then = (
-                    "keep exactly two, and choose freely among equal ones: a threshold keeps all values that reach it"
+                    "keep exactly two weights, and choose freely among equal ones: a threshold keeps all values that "
+                    "reach it"
                 )
-                raise Wrong("groups with equal magnitudes do not keep exactly two", why=why, next=then)
+                raise Wrong(
+                    "your mask does not keep exactly two weights in groups with equal magnitudes", why=why, next=then
+                )
             if sorted(kept) != sorted(given)[2:]:
-                what = "a group with equal magnitudes does not keep its two largest"
-                raise Wrong(what, why=why, next="keep the two largest")
+                what = "your mask does not keep the two largest weights of a group with equal magnitudes"
+                raise Wrong(what, why=why, next="keep the two largest magnitudes")
 
 
 def _judge_packed(case: Any, got: Any, want: Any) -> None:
@@ -215,62 +218,64 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
     ]
     if shapes[0] != shapes[1]:
         why = f"got {shapes[0][0]}×{shapes[0][1]}, expected {shapes[1][0]}×{shapes[1][1]}"
-        raise Wrong("the kept values have the wrong shape", why=why, next="return half as many rows as `weight` has")
+        raise Wrong("your kept values have the wrong shape", why=why, next="return half as many rows as `weight` has")
     if got["values"] != want["values"]:
         why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            raise Wrong("the two values of a group are in the wrong order", why=why, next="put the lower input first")
+            raise Wrong("your two values of a group are in the wrong order", why=why, next="put the lower input first")
         if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
             raise Wrong(
-                "the signs of the kept values are lost", why=why, next="choose by magnitude, but keep the values"
+                "your code loses the signs of the kept values", why=why, next="choose by magnitude, but keep the values"
             )
         if sorted(one for row in got["values"] for one in row) == sorted(one for row in want["values"] for one in row):
             then = "pack each column of the weight into one column, with its groups from top to bottom"
-            raise Wrong("kept values are packed in the wrong order", why=why, next=then)
+            raise Wrong("your code packs the kept values in the wrong order", why=why, next=then)
         then = "pack only the values for which mask(weight) is True"
-        raise Wrong("the packed values are not those that the mask keeps", why=why, next=then)
+        raise Wrong("your packed values are not those that the mask keeps", why=why, next=then)
     if shapes[2] != shapes[3]:
         each = case["inputs"] // 2
         why = f"got {shapes[2][0]}×{shapes[2][1]}, expected {shapes[3][0]}×{shapes[3][1]}"
         if shapes[2][0] in (each, each // 2):
             then = "put four places, those of two groups, into each byte: a place needs only two bits"
-            raise Wrong("each byte holds too few places", why=why, next=then)
-        raise Wrong("the places have the wrong shape", why=why, next="use one byte for eight inputs, in each column")
+            raise Wrong("each of your bytes holds too few places", why=why, next=then)
+        raise Wrong("your places have the wrong shape", why=why, next="use one byte for eight inputs, in each column")
     if got["places"] != want["places"]:
         why = f"got {int(got['places'][0][0]):08b} as the first byte, expected {int(want['places'][0][0]):08b}"
         turned = [[(int(one) >> 4) | (int(one) & 15) << 4 for one in row] for row in want["places"]]
         if got["places"] == turned:
             raise Wrong(
-                "the two groups of a byte are exchanged", why=why, next="put the first group into the lowest bits"
+                "in your bytes, the two groups are exchanged", why=why, next="put the first group into the lowest bits"
             )
         swapped = [[_swapped(int(one)) for one in row] for row in want["places"]]
         if got["places"] == swapped:
             raise Wrong(
-                "the two places of a group are in the wrong order",
+                "your two places of a group are in the wrong order",
                 why=why,
                 next="put the lower place into the lower bits",
             )
         if got["places"] == [[_backwards(int(one)) for one in row] for row in want["places"]]:
             raise Wrong(
-                "places fill a byte from its highest bits", why=why, next="put the first place into the lowest two bits"
+                "your code fills a byte with places from its highest bits",
+                why=why,
+                next="put the first place into the lowest two bits",
             )
         if got["places"] == [[_of_inputs(int(one), 8 * at) for one in row] for at, row in enumerate(want["places"])]:
             then = "pack the input's number within its group, 0 to 3, in two bits"
-            raise Wrong("the numbers of inputs are packed instead of their places in a group", why=why, next=then)
+            raise Wrong("your code packs the numbers of inputs instead of their places in a group", why=why, next=then)
         raise Wrong(
-            "the places are packed wrongly",
+            "your code packs the places wrongly",
             why=why,
             next="put the first place into the lowest two bits, the next one above it, and so on",
         )
     if got["place_bytes"] != case["inputs"] * case["outputs"] // 8:
         if got["place_bytes"] < 0:
             raise Wrong(
-                "the places are not a tensor",
+                "your places are not a tensor",
                 why="got plain numbers instead of a tensor",
                 next="return torch.tensor(…, dtype=torch.uint8)",
             )
         why = f"got {got['place_bytes']} bytes, expected {case['inputs'] * case['outputs'] // 8}"
-        raise Wrong("the places do not take one byte for each entry", why=why, next="use the type torch.uint8")
+        raise Wrong("your places do not take one byte for each entry", why=why, next="use the type torch.uint8")
 
 
 def _first_group_off(got: list[list[float]], want: list[list[float]]) -> str:
@@ -320,13 +325,13 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
 
     if fits(lambda s, p: (s - 1) / (p - 1)):
         then = "start from: time after = time before * (1 - share + share / peak)"
-        raise Wrong("the speed-up is treated as proportional to the share", why=why, next=then)
+        raise Wrong("your function treats the speed-up as proportional to the share", why=why, next=then)
     if fits(lambda s, p: (s - 1) / (1 - 1 / p)):
         then = "use times instead of speeds: at s times the speed, the time is 1 / s"
-        raise Wrong("30 % faster is treated as 30 % less time", why=why, next=then)
+        raise Wrong("your function treats 30 % faster as 30 % less time", why=why, next=then)
     if fits(lambda s, p: 1 - 1 / s):
         then = "which fraction of their time did the products save? The products still take the rest of their time"
-        raise Wrong("the time saved is returned as the share", why=why, next=then)
+        raise Wrong("your function returns the time saved as the share", why=why, next=then)
     if fits(lambda s, p: 1 / (1 - 1 / s + 1 / (s * p))) or fits(lambda s, p: s / p):
         then = "which part of the original time becomes shorter, and by how much?"
         raise Wrong("your function returned something other than a share of the original time", why=why, next=then)
@@ -336,4 +341,4 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
     if all(close(a, 100 * b) for a, b in zip(got, want, strict=True)):
         raise Wrong("your function returned a percentage, not a fraction", why=why, next="return 0.46 for 46 %")
     then = "write down the time before and after"
-    raise Wrong("a different share of the time explains this speed-up", why=why, next=then)
+    raise Wrong("your share of the time does not explain this speed-up", why=why, next=then)

@@ -1,5 +1,5 @@
 # %% mistake="autotuner_at_once"
-# told: a problem was tried before its fourth call
+# told: your code tried a problem before its fourth call
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -15,7 +15,7 @@ else:
 
 
 # %% mistake="autotuner_cold"
-# told: the timing includes the cold first call of a candidate
+# told: your timing includes the cold first call of a candidate
 # %% replace
 candidate(problem)
 self.gpu.synchronize()
@@ -26,7 +26,7 @@ start_s = self.gpu.now_s()
 
 
 # %% mistake="autotuner_every_time"
-# told: a problem has more than one trial
+# told: your code makes more than one trial for a problem
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -42,7 +42,7 @@ else:
 
 
 # %% mistake="autotuner_late"
-# told: a problem was tried after its fourth call
+# told: your code tried a problem after its fourth call
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -58,7 +58,7 @@ else:
 
 
 # %% mistake="autotuner_never"
-# told: no problem was tried
+# told: your code tried no problem
 # %% replace
 if self.calls[key] == 4:
     took = [self.time(candidate, problem) for candidate in self.candidates]
@@ -90,7 +90,7 @@ key = (tuple(problem["shape"]), problem["dtype"])
 
 
 # %% mistake="autotuner_no_wait"
-# told: launches were timed, not kernels
+# told: your code timed launches, not kernels
 # %% replace
 candidate(problem)
 self.gpu.synchronize()
@@ -108,7 +108,7 @@ return self.gpu.now_s() - start_s
 
 
 # %% mistake="autotuner_one_for_all"
-# told: different problems share one choice
+# told: in your code, different problems share one choice
 # %% replace
 key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
 # %% by
@@ -116,7 +116,7 @@ key = "all"
 
 
 # %% mistake="autotuner_skips_the_problem"
-# told: a problem was not computed
+# told: your code did not compute a problem
 # %% replace
 self.calls[key] = self.calls.get(key, 0) + 1
 # %% by
@@ -126,7 +126,7 @@ if self.calls[key] < 4:
 
 
 # %% mistake="autotuner_times_hundred"
-# told: the trials take too long
+# told: your trials take too long
 # %% replace
 start_s = self.gpu.now_s()
 candidate(problem)
@@ -137,7 +137,7 @@ for _ in range(100):
 
 
 # %% mistake="autotuner_waits_always"
-# told: the host waits in calls that are not trials
+# told: your code makes the host wait in calls that are not trials
 # %% replace
 self.fastest.get(key, self.candidates[0])(problem)
 # %% by
@@ -146,7 +146,7 @@ self.gpu.synchronize()
 
 
 # %% mistake="autotuner_waits_behind_alone"
-# told: the timing of a trial includes other work
+# told: your timing of a trial includes other work
 # %% replace
 candidate(problem)
 self.gpu.synchronize()

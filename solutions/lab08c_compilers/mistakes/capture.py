@@ -9,7 +9,7 @@ step()
 
 
 # %% mistake="capture_copies_behind"
-# told: batches are copied after the replay that should read them
+# told: your program copies batches after the replay that should read them
 # %% replace
 gpu.copy(static, batches[at], non_blocking=True)
 # %% by
@@ -23,7 +23,7 @@ run()
 
 
 # %% mistake="capture_counts_the_capture"
-# told: a batch was never used for training
+# told: your program never uses one of the batches for training
 # %% replace
 for at in range(1, len(batches)):
     train_on(at, graph.replay)
@@ -33,7 +33,7 @@ for at in range(2, len(batches)):
 
 
 # %% mistake="capture_each_batch"
-# told: a graph is captured more than once
+# told: your program captures a graph more than once
 # %% replace
 with gpu.graph(graph):
     step()
@@ -48,7 +48,7 @@ for at in range(1, len(batches)):
 
 
 # %% mistake="capture_empty_warm_up"
-# told: a step was trained on a buffer before any batch was copied to it
+# told: your program runs a step on a buffer before any batch was copied to it
 # %% replace
 train_on(0, step)
 # %% by
@@ -72,7 +72,7 @@ if gpu.current_stream() is not gpu.default_stream():
 
 
 # %% mistake="capture_last_loss"
-# told: some losses were overwritten before they were copied out
+# told: in your program, some losses are overwritten before they are copied out
 # %% replace
 gpu.copy(losses[4 * at : 4 * at + 4], towers.loss, non_blocking=True)
 # %% by
@@ -87,14 +87,14 @@ for at in range(len(batches)):
 
 
 # %% mistake="capture_losses_stay"
-# told: no loss was copied to the buffer of losses
+# told: your program copies no loss to the buffer of losses
 # %% replace
 gpu.copy(losses[4 * at : 4 * at + 4], towers.loss, non_blocking=True)
 # %% by
 
 
 # %% mistake="capture_no_graph"
-# told: no graph was captured
+# told: your program captures no graph
 # %% replace
 side, graph = gpu.Stream(), gpu.CUDAGraph()
 # %% by
@@ -123,7 +123,7 @@ for at in range(len(batches)):
 
 
 # %% mistake="capture_one_after_the_other"
-# told: the towers run one after the other
+# told: in your program, the towers run one after the other
 # %% replace
 side, graph = gpu.Stream(), gpu.CUDAGraph()
 # %% by
@@ -141,7 +141,7 @@ towers.text(static)
 
 
 # %% mistake="capture_reads_too_early"
-# told: the losses are read before their copies have finished
+# told: your program reads the losses before their copies have finished
 # %% replace
 gpu.synchronize()
 # %% by
@@ -162,7 +162,7 @@ main.wait_stream(side)
 
 
 # %% mistake="capture_stale_input"
-# told: every replay trained on the same batch
+# told: in your program, every replay trains on the same batch
 # %% replace
 gpu.copy(static, batches[at], non_blocking=True)
 # %% by
@@ -171,7 +171,7 @@ if at == 0:
 
 
 # %% mistake="capture_waits_each_step"
-# told: the host waits for the device too often
+# told: in your program, the host waits for the device too often
 # %% replace
 run()
 # %% by
@@ -189,7 +189,7 @@ gpu.synchronize()
 
 
 # %% mistake="capture_warm_up_for_nothing"
-# told: a batch was used in more than one training step
+# told: your program uses a batch in more than one training step
 # %% replace
 train_on(0, step)
 # %% by

@@ -124,7 +124,7 @@ class Cache:
 
 
 # %% mistake="guards_condition_ignored"
-# told: your code counts a line even if the bool that it depends on is false
+# told: your code counts a line even if the bool on which that line depends is false
 import torch
 
 

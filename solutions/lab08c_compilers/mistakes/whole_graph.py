@@ -1,5 +1,5 @@
 # %% mistake="whole_graph_always_scaled"
-# told: x is scaled up when its peak is below the bound
+# told: your function scales x up when its peak is below the bound
 # %% replace
 x = torch.where(peak > bound, x * (bound / peak), x)
 # %% by
@@ -7,7 +7,7 @@ x = torch.where(peak > 0, x * (bound / peak), x)
 
 
 # %% mistake="whole_graph_disabled"
-# told: no part of the function is compiled
+# told: no part of your function is compiled
 @torch.compiler.disable
 def _by_hand(x, bound):
     peak = x.abs().max()
@@ -20,7 +20,7 @@ def whole_graph(x, bound):
 
 
 # %% mistake="whole_graph_if_stays"
-# told: an `if` depends on the value of a tensor
+# told: in your function, an `if` depends on the value of a tensor
 # %% replace
 x = torch.where(peak > bound, x * (bound / peak), x)
 # %% by
@@ -37,7 +37,7 @@ def whole_graph(x, bound):
 
 
 # %% mistake="whole_graph_masks"
-# told: a value that should be ignored still affects the result
+# told: in your function, a value that should be ignored still affects the result
 # %% replace
 x = torch.where(peak > bound, x * (bound / peak), x)
 # %% by
@@ -46,14 +46,14 @@ x = is_above * (x * (bound / peak)) + ~is_above * x
 
 
 # %% mistake="whole_graph_never_scaled"
-# told: x is not scaled down when its peak is above the bound
+# told: your function does not scale x down when its peak is above the bound
 # %% replace
 x = torch.where(peak > bound, x * (bound / peak), x)
 # %% by
 
 
 # %% mistake="whole_graph_one_branch"
-# told: the branch for sums of at most 0 is missing
+# told: your function lacks the branch for sums of at most 0
 # %% replace
 return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
 # %% by
@@ -61,7 +61,7 @@ return x.relu(), peak
 
 
 # %% mistake="whole_graph_other_branch"
-# told: the branch for sums above 0 is missing
+# told: your function lacks the branch for sums above 0
 # %% replace
 return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
 # %% by
@@ -69,7 +69,7 @@ return x - x.mean(), peak
 
 
 # %% mistake="whole_graph_peak_behind"
-# told: the peak is not that of the original x
+# told: your peak is not that of the original x
 # %% replace
 return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
 # %% by
@@ -78,7 +78,7 @@ return y, x.abs().max()
 
 
 # %% mistake="whole_graph_print_stays"
-# told: a call to a plain Python function ends the graph
+# told: in your function, a call to a plain Python function ends the graph
 # %% replace
 peak = x.abs().max()
 # %% by

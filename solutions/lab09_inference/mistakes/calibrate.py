@@ -1,5 +1,5 @@
 # %% mistake="both_ends_together"
-# told: a different range has a smaller error
+# told: your range does not have the smallest error
 # %% replace
 return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
 # %% by
@@ -24,7 +24,7 @@ counts, edges = seen, torch.tensor(edges, dtype=torch.float64)
 
 
 # %% mistake="comes_round"
-# told: values beyond the grid wrap around
+# told: in your code, values beyond the grid wrap around
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -32,7 +32,7 @@ return ((steps.long() + 128) % 256 - 128).to(torch.int8)
 
 
 # %% mistake="counts_forgotten"
-# told: every bin costs the same, whatever its count
+# told: in your error, every bin costs the same, whatever its count
 # %% replace
 return float((counts * cost).sum())
 # %% by
@@ -40,7 +40,7 @@ return float((cost).sum())
 
 
 # %% mistake="empty_bins_count"
-# told: empty bins at the ends widen the range
+# told: in your answer, empty bins at the ends widen the range
 # %% replace
 ends = edges.tolist()
 # %% by
@@ -95,7 +95,7 @@ return grid(*min(pairs, key=lambda pair: error(*pair)), symmetric=symmetric)
 
 
 # %% mistake="no_clamp"
-# told: values beyond the grid are not set to its ends
+# told: your code does not set values beyond the grid to its ends
 # %% replace
 return steps.clamp(-127 if symmetric else -128, 127).to(torch.int8)
 # %% by
@@ -103,7 +103,7 @@ return steps.long()
 
 
 # %% mistake="outliers_set_the_range"
-# told: single outliers still determine the range
+# told: in your answer, single outliers still determine the range
 # %% replace
 most = 0.001 if method == "percentile" else 0.0
 # %% by
@@ -115,7 +115,7 @@ most = 0.0
 
 
 # %% mistake="percentile_at_one_end"
-# told: the percentile leaves out a different share of the counts
+# told: your percentile leaves out the wrong share of the counts
 # %% replace
 most = 0.001 if method == "percentile" else 0.0
 # %% by
@@ -127,14 +127,14 @@ most = 0.001 if method == "percentile" else 0.0
 
 
 # %% mistake="range_without_zero"
-# told: the range does not contain 0, so the grid does not either
+# told: your grid does not contain 0, because its range does not
 # %% replace
 low, high = min(low, 0.0), max(high, 0.0)
 # %% by
 
 
 # %% mistake="rounds_down"
-# told: values are not rounded to the nearest step
+# told: your code does not round values to the nearest step
 # %% replace
 steps = torch.round(values / scale) + zero
 # %% by
@@ -142,7 +142,7 @@ steps = torch.floor(values / scale) + zero
 
 
 # %% mistake="scale_not_squared"
-# told: values on the grid cost the scale instead of its square
+# told: in your error, values on the grid cost the scale instead of its square
 # %% replace
 cost = torch.where(beyond > 0, beyond**2, torch.tensor(scale**2 / 12))
 # %% by
@@ -150,7 +150,7 @@ cost = torch.where(beyond > 0, beyond**2, torch.tensor(scale / 12))
 
 
 # %% mistake="scales_along_the_first"
-# told: scales and zero points are applied along the wrong dimension
+# told: your code applies scales and zero points along the wrong dimension
 # %% replace
 shape[axis] = -1
 # %% by
@@ -169,7 +169,7 @@ return 0.0 if cut <= max(1, round(0.0005 * len(centres))) else 1.0
 
 
 # %% mistake="steps_256"
-# told: the numbers of the grid are counted instead of its steps
+# told: your function counts the numbers of the grid instead of its steps
 # %% replace
 return max(-low, high) / 127, 0
 # %% by
@@ -181,7 +181,7 @@ scale = (high - low) / 256
 
 
 # %% mistake="symmetric_each_end"
-# told: a symmetric percentile leaves out too few counts
+# told: your symmetric percentile leaves out too few counts
 # %% replace
 if symmetric:
     most = 0.001 if method == "percentile" else 0.0
@@ -199,7 +199,7 @@ return grid(low, high, symmetric=symmetric)
 
 
 # %% mistake="symmetric_from_high"
-# told: the lower end of a symmetric range is ignored
+# told: your function ignores the lower end of a symmetric range
 # %% replace
 return max(-low, high) / 127, 0
 # %% by
@@ -215,7 +215,7 @@ return max(-low, high) / 127.5, 0
 
 
 # %% mistake="zero_point_cut_off"
-# told: the zero point is not rounded to the nearest integer
+# told: your function does not round the zero point to the nearest integer
 # %% replace
 return scale, round(-128 - low / scale)
 # %% by
@@ -223,7 +223,7 @@ return scale, int(-128 - low / scale)
 
 
 # %% mistake="zero_point_from_0"
-# told: the zero point is counted from 0
+# told: your function counts the zero point from 0
 # %% replace
 return 1.0, 0 if symmetric else -128
 # %% by
@@ -235,7 +235,7 @@ return scale, round(-low / scale)
 
 
 # %% mistake="zero_point_not_whole"
-# told: the zero point is not an integer, so the grid does not contain 0
+# told: your zero point is not an integer, so the grid does not contain 0
 # %% replace
 return scale, round(-128 - low / scale)
 # %% by
@@ -243,7 +243,7 @@ return scale, -128 - low / scale
 
 
 # %% mistake="zero_point_other_sign"
-# told: the zero point has the wrong sign
+# told: your zero point has the wrong sign
 # %% replace
 return 1.0, 0 if symmetric else -128
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="bias_of_four_dimensions"
-# told: a bias has a shape that a convolution does not accept
+# told: one of your biases has a shape that a convolution does not accept
 # %% replace
 return {**conv, "weight": scaled, "bias": bias}
 # %% by
@@ -15,7 +15,7 @@ scaled = weight.mul_(factor.view(-1, 1, 1, 1))
 
 
 # %% mistake="eps_outside_the_root"
-# told: eps is added outside the root
+# told: your code adds eps outside the root
 # %% replace
 factor = norm["gain"] / torch.sqrt(norm["var"] + norm["eps"])
 # %% by
@@ -23,7 +23,7 @@ factor = norm["gain"] / (torch.sqrt(norm["var"]) + norm["eps"])
 
 
 # %% mistake="folds_in_front_of_padding"
-# told: a batch norm that cannot be folded is gone
+# told: your code removed a batch norm that cannot be folded
 # %% replace
 if layer["kind"] == "conv" and not layer["padding"]:
     while done and done[-1]["kind"] == "batch_norm":
@@ -35,7 +35,7 @@ if layer["kind"] == "conv":
 
 
 # %% mistake="front_along_outputs"
-# told: a batch norm in front of a convolution is folded wrongly
+# told: your code folds a batch norm in front of a convolution wrongly
 # like: front_groups_alike
 # %% replace
 scaled = split * factor.view(groups, 1, -1, 1, 1)
@@ -45,7 +45,7 @@ scaled = split * many.view(groups, -1, 1, 1, 1)
 
 
 # %% mistake="front_groups_alike"
-# told: a batch norm in front of a convolution is folded wrongly
+# told: your code folds a batch norm in front of a convolution wrongly
 # %% replace
 scaled = split * factor.view(groups, 1, -1, 1, 1)
 # %% by
@@ -54,7 +54,7 @@ scaled = split * few.view(1, 1, -1, 1, 1)
 
 
 # %% mistake="front_of_transposed"
-# told: a batch norm in front of a transposed convolution is gone
+# told: your code removed a batch norm in front of a transposed convolution
 # %% replace
 if layer["kind"] == "batch_norm" and before in ("conv", "transposed"):
     done[-1] = behind(done[-1], layer)
@@ -71,7 +71,7 @@ if layer["kind"] == "transposed" and before == "batch_norm":
 
 
 # %% mistake="front_shifts_lost"
-# told: the shifts of a batch norm in front of a convolution are lost
+# told: your code loses the shifts of a batch norm in front of a convolution
 # %% replace
 bias = (split * rest.view(groups, 1, -1, 1, 1)).sum((2, 3, 4)).flatten()
 # %% by
@@ -79,7 +79,7 @@ bias = torch.zeros(len(weight), dtype=weight.dtype)
 
 
 # %% mistake="mean_unscaled"
-# told: the mean is not scaled
+# told: your code does not scale the mean
 # %% replace
 return factor, norm["shift"] - factor * norm["mean"]
 # %% by
@@ -87,7 +87,7 @@ return factor, norm["shift"] - norm["mean"]
 
 
 # %% mistake="no_bias_stays_none"
-# told: a convolution that now needs a bias has none
+# told: in your chain, a convolution that now needs a bias has none
 # %% replace
 bias = rest if conv["bias"] is None else rest + factor * conv["bias"]
 # %% by
@@ -95,7 +95,7 @@ bias = None if conv["bias"] is None else rest + factor * conv["bias"]
 
 
 # %% mistake="no_eps"
-# told: eps is left out
+# told: your code leaves out eps
 # %% replace
 factor = norm["gain"] / torch.sqrt(norm["var"] + norm["eps"])
 # %% by
@@ -103,7 +103,7 @@ factor = norm["gain"] / torch.sqrt(norm["var"])
 
 
 # %% mistake="nothing_in_front"
-# told: a batch norm remains in front of a convolution
+# told: your chain keeps a batch norm in front of a convolution
 # %% replace
 if layer["kind"] == "conv" and not layer["padding"]:
     while done and done[-1]["kind"] == "batch_norm":
@@ -115,7 +115,7 @@ if layer["kind"] == "none":
 
 
 # %% mistake="one_of_two_in_front"
-# told: a batch norm remains in front of a convolution
+# told: your chain keeps a batch norm in front of a convolution
 # like: nothing_in_front
 # %% replace
 while done and done[-1]["kind"] == "batch_norm":
@@ -126,7 +126,7 @@ if done and done[-1]["kind"] == "batch_norm":
 
 
 # %% mistake="own_bias_lost"
-# told: the convolution's own bias is lost
+# told: your code loses the convolution's own bias
 # %% replace
 bias = rest if conv["bias"] is None else rest + factor * conv["bias"]
 # %% by
@@ -134,7 +134,7 @@ bias = rest
 
 
 # %% mistake="own_bias_unscaled"
-# told: the convolution's own bias is not scaled
+# told: your code does not scale the convolution's own bias
 # %% replace
 bias = rest if conv["bias"] is None else rest + factor * conv["bias"]
 # %% by
@@ -142,7 +142,7 @@ bias = rest if conv["bias"] is None else rest + conv["bias"]
 
 
 # %% mistake="statistics_of_the_last_batch"
-# told: the statistics of the last batch are used
+# told: your code uses the statistics of the last batch
 # %% replace
 factor = norm["gain"] / torch.sqrt(norm["var"] + norm["eps"])
 return factor, norm["shift"] - factor * norm["mean"]
@@ -152,7 +152,7 @@ return factor, norm["shift"] - factor * norm["batch_mean"]
 
 
 # %% mistake="through_a_relu"
-# told: a batch norm was removed although a ReLU separates it from the convolution
+# told: your code removed a batch norm that a ReLU separates from the convolution
 # %% replace
 while done and done[-1]["kind"] == "batch_norm":
     layer = in_front(done.pop(), layer)
@@ -165,7 +165,7 @@ if kinds[-2:] == ["batch_norm", "relu"]:
 
 
 # %% mistake="transposed_along_inputs"
-# told: a transposed convolution's weight is scaled along the wrong channels
+# told: your code scales a transposed convolution's weight along the wrong channels
 # %% replace
 def behind(conv, norm):
     factor, rest = line(norm)
@@ -193,7 +193,7 @@ def behind(conv, norm):
 
 
 # %% mistake="transposed_groups_alike"
-# told: the first group's factors are used for all groups of a transposed convolution
+# told: your code uses the first group's factors for all groups of a transposed convolution
 # %% replace
 def behind(conv, norm):
     factor, rest = line(norm)
@@ -220,7 +220,7 @@ def behind(conv, norm):
 
 
 # %% mistake="transposed_left_alone"
-# told: a batch norm remains after a convolution
+# told: your chain keeps a batch norm after a convolution
 # %% replace
 if layer["kind"] == "batch_norm" and before in ("conv", "transposed"):
     done[-1] = behind(done[-1], layer)
@@ -232,7 +232,7 @@ if layer["kind"] == "batch_norm" and before == "conv":
 
 
 # %% mistake="variance_for_deviation"
-# told: the variance is used instead of the standard deviation
+# told: your code uses the variance instead of the standard deviation
 # %% replace
 factor = norm["gain"] / torch.sqrt(norm["var"] + norm["eps"])
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="chosen_by_first_runs"
-# told: tactics are compared by their first runs
+# told: your code compares tactics by their first runs
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by
@@ -7,7 +7,7 @@ after_s = spent_s + one["times_s"][0]
 
 
 # %% mistake="cold_run_counts"
-# told: the first run is counted, although it loads the kernel
+# told: your code counts the first run, which also loads the kernel
 # %% replace
 warm = sorted(times_s[1:])
 # %% by
@@ -15,7 +15,7 @@ warm = sorted(times_s)
 
 
 # %% mistake="conversions_free"
-# told: conversions are not counted
+# told: your code does not count conversions
 # %% replace
 reached(at, form, spent_s + reformat_s[at], names)
 # %% by
@@ -23,7 +23,7 @@ reached(at, form, spent_s, names)
 
 
 # %% mistake="converted_every_time"
-# told: a conversion between equal formats is counted
+# told: your code counts a conversion between equal formats
 # %% replace
 after_s = spent_s + typical_s(one["times_s"])
 # %% by
@@ -39,7 +39,7 @@ return warm[0]
 
 
 # %% mistake="fused_wherever_it_can_be"
-# told: layers are fused wherever possible
+# told: your code fuses layers wherever possible
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     at, names = 0, []
@@ -52,7 +52,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="greedy_engine"
-# told: each tactic is chosen without regard to those after it
+# told: your code chooses each tactic without regard to those after it
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     at, form, names = 0, given, []
@@ -69,7 +69,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="input_in_any_format"
-# told: the conversion of the input is not counted
+# told: your code does not count the conversion of the input
 # %% replace
 best = {(0, given): (0.0, [])}  # up to a layer, in a format
 # %% by
@@ -85,7 +85,7 @@ def typical_s(times_s):
 
 
 # %% mistake="nothing_fused"
-# told: no layers are fused
+# told: your engine fuses no layers
 # %% replace
 if one["first"] == at:
     spent_s, names = best[at, one["reads"]]
@@ -99,7 +99,7 @@ if one["first"] == at == one["last"]:
 
 
 # %% mistake="one_format_throughout"
-# told: the engine stays in one format
+# told: your engine stays in one format
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     plans = []
@@ -119,7 +119,7 @@ def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
 
 
 # %% mistake="output_in_any_format"
-# told: the conversion of the output is not counted
+# told: your code does not count the conversion of the output
 def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
     """The names of the fastest engine's tactics."""
     best = {(0, given): (0.0, [])}  # up to a layer, in a format

@@ -1,5 +1,5 @@
 # %% mistake="begins_at_minus_127"
-# told: the outputs are clamped at -127 instead of -128
+# told: your code clamps the outputs at -127 instead of -128
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -7,7 +7,7 @@ return out.clamp(out_zero if relu else -127, 127).to(torch.int8)
 
 
 # %% mistake="bias_cut_off"
-# told: the bias is not rounded to the nearest integer
+# told: your code does not round the bias to the nearest integer
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 # %% by
@@ -23,7 +23,7 @@ offset = torch.round(bias / x_scale).long() - x_zero * columns
 
 
 # %% mistake="clamps_before_the_zero_point"
-# told: outputs wrap around when a zero point is added
+# told: your outputs wrap around when a zero point is added
 def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
     """The layer's outputs as int8."""
     sums = x.int() @ weight.int() + offset
@@ -33,7 +33,7 @@ def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
 
 
 # %% mistake="flat_outputs"
-# told: the outputs have the wrong shape
+# told: your outputs have the wrong shape
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -41,7 +41,7 @@ return out.clamp(out_zero if relu else -128, 127).to(torch.int8).flatten()
 
 
 # %% mistake="input_zero_added"
-# told: both zero-point terms have the wrong sign
+# told: in your offset, both zero-point terms have the wrong sign
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 offset = offset + len(weight) * x_zero * zeros
@@ -51,7 +51,7 @@ offset = offset - len(weight) * x_zero * zeros
 
 
 # %% mistake="input_zero_stays"
-# told: the input's zero point is not subtracted
+# told: your code does not subtract the input's zero point
 def ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale):
     """Offset and multiplier of each column."""
     step = x_scale * torch.tensor(weight_scale, dtype=torch.float64)
@@ -60,7 +60,7 @@ def ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale
 
 
 # %% mistake="multiplier_upside_down"
-# told: the multiplier is the inverse of the right one
+# told: your multiplier is the inverse of the right one
 # %% replace
 return offset.to(torch.int32), step / out_scale
 # %% by
@@ -68,7 +68,7 @@ return offset.to(torch.int32), out_scale / step
 
 
 # %% mistake="multiplier_without_output"
-# told: the multiplier does not contain the output's scale
+# told: your multiplier does not contain the output's scale
 # %% replace
 return offset.to(torch.int32), step / out_scale
 # %% by
@@ -76,7 +76,7 @@ return offset.to(torch.int32), step
 
 
 # %% mistake="no_relu"
-# told: relu is missing, or cuts at the wrong integer
+# told: your relu is missing, or cuts at the wrong integer
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -84,7 +84,7 @@ return out.clamp(-128, 127).to(torch.int8)
 
 
 # %% mistake="one_scale_for_all"
-# told: several columns have the same multiplier
+# told: in your answer, several columns have the same multiplier
 # %% replace
 return offset.to(torch.int32), step / out_scale
 # %% by
@@ -92,7 +92,7 @@ return offset.to(torch.int32), step[:1].expand(len(step)) / out_scale
 
 
 # %% mistake="output_zero_before_scaling"
-# told: the output's zero point is not added at the end
+# told: your code does not add the output's zero point at the end
 # %% replace
 out = torch.round(sums * multiplier) + out_zero
 # %% by
@@ -100,7 +100,7 @@ out = torch.round((sums + out_zero) * multiplier)
 
 
 # %% mistake="outputs_come_round"
-# told: outputs beyond the range of int8 wrap around
+# told: your outputs wrap around beyond the range of int8
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -109,7 +109,7 @@ return ((out.long() + 128) % 256 - 128).to(torch.int8)
 
 
 # %% mistake="outputs_cut_off"
-# told: the outputs are not rounded to the nearest integer
+# told: your code does not round the outputs to the nearest integer
 # %% replace
 out = torch.round(sums * multiplier) + out_zero
 # %% by
@@ -117,7 +117,7 @@ out = torch.trunc(sums * multiplier) + out_zero
 
 
 # %% mistake="outputs_stay_float"
-# told: the outputs are not int8
+# told: your outputs are not int8
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -125,7 +125,7 @@ return out.clamp(out_zero if relu else -128, 127)
 
 
 # %% mistake="relu_at_integer_0"
-# told: relu cuts at the integer 0, which is not the number 0 on this grid
+# told: your relu cuts at the integer 0, which is not the number 0 on this grid
 # %% replace
 return out.clamp(out_zero if relu else -128, 127).to(torch.int8)
 # %% by
@@ -158,14 +158,14 @@ sums = x.int() @ weight.int() + (offset - 1)
 
 
 # %% mistake="weight_zeros_stay"
-# told: the weights' zero points are not subtracted
+# told: your code does not subtract the weights' zero points
 # %% replace
 sums = sums - x.int().sum(1, keepdim=True) * torch.tensor(weight_zero)
 # %% by
 
 
 # %% mistake="zeros_product_lost"
-# told: the product of both zero points is missing
+# told: your offset lacks the product of both zero points
 # %% replace
 zeros = torch.tensor(weight_zero)
 # %% by
@@ -175,7 +175,7 @@ offset = offset + len(weight) * x_zero * zeros
 
 
 # %% mistake="zeros_product_once"
-# told: the product of both zero points is counted the wrong number of times
+# told: your code counts the product of both zero points the wrong number of times
 # %% replace
 offset = offset + len(weight) * x_zero * zeros
 # %% by
@@ -183,7 +183,7 @@ offset = offset + x_zero * zeros
 
 
 # %% mistake="zeros_product_subtracted"
-# told: a term of the zero points has the wrong sign
+# told: in your offset, a term of the zero points has the wrong sign
 # %% replace
 offset = offset + len(weight) * x_zero * zeros
 # %% by

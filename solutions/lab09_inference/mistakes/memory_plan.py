@@ -1,5 +1,5 @@
 # %% mistake="counted_beside"
-# told: a tensor and the output that overwrites it are both counted
+# told: your function counts both a tensor and the output that overwrites it
 def least_bytes(kernels, outputs, sizes, *, align):
     """The most bytes that one kernel needs in memory."""
     lives, needs = lifetimes(kernels, outputs), []
@@ -10,7 +10,7 @@ def least_bytes(kernels, outputs, sizes, *, align):
 
 
 # %% mistake="given_away_before_it_is_read"
-# told: the lifetime of a tensor ends before its last reader runs
+# told: your lifetime of a tensor ends before its last reader runs
 # %% replace
 lives[name] = (first, at)
 # %% by
@@ -18,7 +18,7 @@ lives[name] = (first, max(0, at - 1))
 
 
 # %% mistake="inputs_from_their_reader"
-# told: the lifetime of an input begins at the wrong kernel
+# told: your lifetime of an input begins at the wrong kernel
 # %% replace
 first = lives[name][0] if name in lives else 0
 # %% by
@@ -26,7 +26,7 @@ first = lives[name][0] if name in lives else at
 
 
 # %% mistake="life_ends_with_the_first_reader"
-# told: the lifetime of a tensor ends with its first reader
+# told: your lifetime of a tensor ends with its first reader
 # %% replace
 lives = {}
 # %% by
@@ -40,7 +40,7 @@ if name not in ends:
 
 
 # %% mistake="memory_once"
-# told: no memory is reused
+# told: your plan reuses no memory
 def memory_plan(kernels, outputs, sizes, *, align):
     """The offset of each tensor."""
     offsets, end = {}, 0
@@ -51,7 +51,7 @@ def memory_plan(kernels, outputs, sizes, *, align):
 
 
 # %% mistake="nothing_in_place"
-# told: no tensor is overwritten in place
+# told: your plan overwrites no tensor in place
 # %% replace
 for name in may_overwrite(at, kernels, outputs, sizes)[:1]:
     shared[name].append(kernel["writes"])
@@ -63,7 +63,7 @@ for name in may_overwrite(at, kernels, outputs, sizes)[:0]:
 
 
 # %% mistake="offsets_unaligned"
-# told: an offset is not a multiple of the alignment
+# told: one of your offsets is not a multiple of the alignment
 # %% replace
 size = -(-sizes[name] // align) * align
 # %% by
@@ -71,7 +71,7 @@ size = sizes[name]
 
 
 # %% mistake="outputs_given_away"
-# told: the memory of an output is reused before the caller has read it
+# told: your lifetime of an output ends before the caller has read it
 # %% replace
 for name in outputs:
     lives[name] = (lives[name][0], len(kernels) - 1)
@@ -79,7 +79,7 @@ for name in outputs:
 
 
 # %% mistake="over_an_output"
-# told: an output of the network is overwritten
+# told: in your answer, an output of the network is overwritten
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -94,7 +94,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_another_size"
-# told: a tensor is overwritten by one of a different size
+# told: in your answer, a tensor is overwritten by one of a different size
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -109,7 +109,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_by_any_kernel"
-# told: a kernel that is not `in_place` overwrites a tensor that it reads
+# told: in your answer, a kernel that is not `in_place` overwrites a tensor that it reads
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -122,7 +122,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="over_what_is_read_again"
-# told: a tensor that is read again later is overwritten
+# told: in your answer, a tensor that is read again later is overwritten
 def may_overwrite(at, kernels, outputs, sizes):
     """What kernel `at` may write over."""
     kernel = kernels[at]
@@ -136,7 +136,7 @@ def may_overwrite(at, kernels, outputs, sizes):
 
 
 # %% mistake="placed_in_order_of_time"
-# told: the plan leaves gaps that no tensor fits into
+# told: your plan leaves gaps that no tensor fits into
 def memory_plan(kernels, outputs, sizes, *, align):
     """The offset of each tensor."""
     lives = lifetimes(kernels, outputs)
@@ -164,7 +164,7 @@ def memory_plan(kernels, outputs, sizes, *, align):
 
 
 # %% mistake="sizes_as_they_are"
-# told: sizes are not rounded up to the alignment
+# told: your function does not round sizes up to the alignment
 # %% replace
 needs.append(sum(-(-sizes[name] // align) * align for name in here))
 # %% by
@@ -172,7 +172,7 @@ needs.append(sum(sizes[name] for name in here))
 
 
 # %% mistake="sum_rounded_once"
-# told: the sum is rounded up, not the size of each tensor
+# told: your function rounds up the sum, not the size of each tensor
 # %% replace
 needs.append(sum(-(-sizes[name] // align) * align for name in here))
 # %% by
@@ -180,7 +180,7 @@ needs.append(-(-sum(sizes[name] for name in here) // align) * align)
 
 
 # %% mistake="tensors_of_the_kernel_alone"
-# told: only the tensors that a kernel itself reads and writes are counted
+# told: your function counts only the tensors that a kernel itself reads and writes
 # %% replace
 lives, needs = lifetimes(kernels, outputs), []
 # %% by

@@ -1,5 +1,5 @@
 # %% mistake="a_byte_for_each_place"
-# told: each byte holds too few places
+# told: each of your bytes holds too few places
 # %% replace
 bits = (place << torch.tensor([0, 2, 4, 6])).sum(2)
 return values, bits.T.to(torch.uint8)
@@ -8,14 +8,14 @@ return values, place.flatten(1).T.to(torch.uint8)
 
 
 # %% mistake="faster_for_less_time"
-# told: 30 % faster is treated as 30 % less time
+# told: your function treats 30 % faster as 30 % less time
 def sparse_share(faster, *, peak):
     """The share of the time before."""
     return (faster - 1) / (1 - 1 / peak)
 
 
 # %% mistake="groups_across_rows"
-# told: groups are formed across rows
+# told: your code forms groups across rows
 def mask(weight):
     """Groups of four in memory order."""
     groups = weight.abs().flatten().unflatten(0, (-1, 4))
@@ -25,7 +25,7 @@ def mask(weight):
 
 
 # %% mistake="groups_along_outputs"
-# told: groups are formed along the outputs
+# told: your code forms groups along the outputs
 def mask(weight):
     """Two of four columns."""
     parts = []
@@ -36,7 +36,7 @@ def mask(weight):
 
 
 # %% mistake="groups_change_places"
-# told: the two groups of a byte are exchanged
+# told: in your bytes, the two groups are exchanged
 # %% replace
 bits = (place << torch.tensor([0, 2, 4, 6])).sum(2)
 # %% by
@@ -53,14 +53,14 @@ def mask(weight):
 
 
 # %% mistake="half_of_the_tensor"
-# told: half of all weights are kept, regardless of the groups
+# told: your mask keeps half of all weights, regardless of the groups
 def mask(weight):
     """All above the median."""
     return weight.abs() > weight.abs().median()
 
 
 # %% mistake="largest_first"
-# told: the two values of a group are in the wrong order
+# told: your two values of a group are in the wrong order
 def pack(weight):
     """The larger one first."""
     groups = weight.unflatten(0, (-1, 4))
@@ -72,7 +72,7 @@ def pack(weight):
 
 
 # %% mistake="mask_of_what_goes"
-# told: the mask is inverted
+# told: your mask is inverted
 # %% replace
 return (ranks < 2).flatten(0, 1)
 # %% by
@@ -80,7 +80,7 @@ return (ranks >= 2).flatten(0, 1)
 
 
 # %% mistake="places_as_int64"
-# told: the places do not take one byte for each entry
+# told: your places do not take one byte for each entry
 # %% replace
 return values, bits.T.to(torch.uint8)
 # %% by
@@ -88,7 +88,7 @@ return values, bits.T
 
 
 # %% mistake="places_from_the_top"
-# told: places fill a byte from its highest bits
+# told: your code fills a byte with places from its highest bits
 # %% replace
 bits = (place << torch.tensor([0, 2, 4, 6])).sum(2)
 # %% by
@@ -96,7 +96,7 @@ bits = (place << torch.tensor([6, 4, 2, 0])).sum(2)
 
 
 # %% mistake="product_of_the_first_group"
-# told: the product from packed weights is wrong
+# told: your product from packed weights is wrong
 # %% replace
 group = torch.arange(len(values)).view(-1, 1) // 2
 return (x[:, 4 * group + place] * values).sum(1)
@@ -105,21 +105,21 @@ return (x[:, place] * values).sum(1)
 
 
 # %% mistake="saved_for_share"
-# told: the time saved is returned as the share
+# told: your function returns the time saved as the share
 def sparse_share(faster, *, peak):
     """The share of the time before."""
     return 1 - 1 / faster
 
 
 # %% mistake="share_in_proportion"
-# told: the speed-up is treated as proportional to the share
+# told: your function treats the speed-up as proportional to the share
 def sparse_share(faster, *, peak):
     """The share of the time before."""
     return (faster - 1) / (peak - 1)
 
 
 # %% mistake="signs_count"
-# told: the largest signed values are kept, not the largest magnitudes
+# told: your mask keeps the largest signed values, not the largest magnitudes
 # %% replace
 groups = weight.abs().unflatten(0, (-1, 4))
 # %% by
@@ -127,7 +127,7 @@ groups = weight.unflatten(0, (-1, 4))
 
 
 # %% mistake="signs_lost"
-# told: the signs of the kept values are lost
+# told: your code loses the signs of the kept values
 # %% replace
 values = weight.T[kept].view(len(kept), -1).T
 # %% by
@@ -135,7 +135,7 @@ values = weight.abs().T[kept].view(len(kept), -1).T
 
 
 # %% mistake="ties_keep_three"
-# told: groups with equal magnitudes do not keep exactly two
+# told: your mask does not keep exactly two weights in groups with equal magnitudes
 def mask(weight):
     """Which weights are kept."""
     groups = weight.abs().unflatten(0, (-1, 4))

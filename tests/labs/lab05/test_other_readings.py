@@ -33,10 +33,10 @@ def told(rows):
             {f: [own, total, own * 0.2, total * 0.2] for f, (own, total, *_) in RIGHT.items()},
             "seconds cover only the window",
         ),
-        ({f: [o, t - o, os, ts - os] for f, (o, t, os, ts) in RIGHT.items()}, "own samples are missing"),
+        ({f: [o, t - o, os, ts - os] for f, (o, t, os, ts) in RIGHT.items()}, "totals leave out"),
         ({f: [os * 5, ts * 5, os, ts] for f, (_, _, os, ts) in RIGHT.items()}, "samples of the whole run"),
         (RIGHT | {"a": [0.0, 1.0, 0.2, 0.4]}, "only waiting"),
-        (RIGHT | {"a": [0.0, 0.5, 0.2, 0.5]}, "counted twice"),
+        (RIGHT | {"a": [0.0, 0.5, 0.2, 0.5]}, "counts a frame twice"),
         (RIGHT | {"b": [0.0, 0.0, 0.2, 0.2]}, ""),
         (RIGHT, ""),
     ],
@@ -54,7 +54,7 @@ def test_states_laid_out_by_another_rule_are_named(exercises, solution):
     ]
     shifted = [["none", *states][: len(states)] for states in wanted]
 
-    assert "already stretched" in known_layout(cases, late, wanted).what
+    assert "already stretches" in known_layout(cases, late, wanted).what
     assert known_layout(cases, wanted, wanted) is known_layout(cases, shifted, wanted) is None
     more = [_laid(case, count=lambda one: one["repeat"] and one["repeat"] + 1)[: case["steps"]] for case in cases]
 

@@ -174,11 +174,11 @@ OTHER_SHARES = {
         working,
     ),
     "order of the list": lambda said, working, kernels, window_s, **_: (in_list_order(kernels, window_s), working),
-    "more SMs": lambda said, working, kernels, sm_count, window_s: (
+    "more working SMs": lambda said, working, kernels, sm_count, window_s: (
         said,
         sum((k["end_s"] - k["start_s"]) / window_s * k["blocks"] / sm_count for k in kernels),
     ),
-    "short kernel has the same weight": lambda said, working, kernels, sm_count, **_: (
+    "short kernel the same weight": lambda said, working, kernels, sm_count, **_: (
         said,
         mean_share(kernels, sm_count),
     ),

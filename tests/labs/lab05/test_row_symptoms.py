@@ -51,10 +51,10 @@ def last_of_a_name(rows):
 @pytest.mark.parametrize(
     ("self_times", "told"),
     [
-        (walked(sort=None), "the rows were used in the order of the list"),
-        (walked(sort=lambda row: row["start_s"]), "of two rows that begin together, the shorter one was counted as"),
+        (walked(sort=None), "your code goes through the rows in the order of the list"),
+        (walked(sort=lambda row: row["start_s"]), "if two rows begin together, your code counts the shorter one as"),
         (walked(thread=lambda row: 0), "your code treats rows of a different thread as nested"),
-        (walked(touching=True), "a row that begins exactly when another one ends was counted as inside"),
+        (walked(touching=True), "if one row ends exactly when another begins, your code puts the second"),
         (last_of_a_name, "your code does not add up rows with the same name"),
     ],
 )
@@ -89,7 +89,7 @@ def unknown_on_the_cpu(entry, *, cpu_flop_per_s):
     [
         (without_abs, "your code accepts every cuda_s below cpu_s as a reading of the same clock"),
         (by_cpu_time, "your code compares the work with what the CPU can do at its peak within cpu_s"),
-        (unknown_on_the_cpu, "an operator with 0 FLOPs was assigned to the CPU"),
+        (unknown_on_the_cpu, "your code assigns an operator with 0 FLOPs to the CPU"),
     ],
 )
 def test_a_rule_that_gives_all_devices_is_told(misread, ran_on, told):

@@ -160,7 +160,7 @@ def most_of_all(charges, pattern):
             lambda c, p: list(of_the_pattern(c, p))[-1],
             "you returned the last line that `charges()` returns for the pattern",
         ),
-        (most_of_all, "the pattern was ignored"),
+        (most_of_all, "your code ignores the pattern"),
     ],
 )
 def test_lines_that_another_criterion_picks_are_told(blamed, criterion, told):

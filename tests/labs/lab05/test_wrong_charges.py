@@ -42,11 +42,11 @@ def told(charges, name="gpu"):
     ("charges", "what"),
     [
         ({place: spent / 130e-6 for place, spent in RIGHT.items()}, "shares of the window"),
-        (RIGHT | {("synchronisation", "a:4"): 50.0}, "waits are charged with their whole duration"),
+        (RIGHT | {("synchronisation", "a:4"): 50.0}, "your code charges the whole duration of waits"),
         (RIGHT | {("gpu", "a:2"): 40.0, ("gpu", "a:3"): 20.0}, "the time of overlapping kernels"),
         (RIGHT | {("data", "a:1"): 30.0, ("synchronisation", "a:4"): 30.0}, "loading in a gap"),
-        (RIGHT | {("launch", "a:2"): 2.0, ("synchronisation", "a:4"): 28.0}, "a gap that no wait began"),
-        (RIGHT | {("synchronisation", "a:4"): 1.0}, "Python in the gaps"),
+        (RIGHT | {("launch", "a:2"): 2.0, ("synchronisation", "a:4"): 28.0}, "no wait began this gap"),
+        (RIGHT | {("synchronisation", "a:4"): 1.0}, "Python in gaps"),
         (
             RIGHT | {("gpu", "a:2"): 30.0, ("data", "a:1"): 10.0},
             "in your code, a later charge of a line replaces an earlier one",

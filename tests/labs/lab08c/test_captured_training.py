@@ -84,7 +84,7 @@ def test_towers_one_after_the_other_take_more_than_is_allowed(solution, exercise
 
     outcome = judged("capture", seed=seed, captured_train=one_stream)
 
-    assert "the towers run one after the other" == outcome.what
+    assert "in your program, the towers run one after the other" == outcome.what
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,15 @@ def test_a_number_that_float_reads_is_told_as_one_of_item(judged):
 
     outcome = judged("whole_graph", whole_graph=whole_graph)
 
-    assert ("wrong", "a number is read from the device before the graph has finished") == (outcome.state, outcome.what)
+    assert ("wrong", "your function reads a number from the device before the graph has finished") == (
+        outcome.state,
+        outcome.what,
+    )
     assert "float(peak)" in outcome.why
 
 
 def test_the_given_function_itself_is_told_its_first_break(judged, solution):
     outcome = judged("whole_graph", whole_graph=solution["three_pieces"])
 
-    assert "a number is read from the device before the graph has finished" == outcome.what
+    assert "your function reads a number from the device before the graph has finished" == outcome.what
     assert "3 graphs" in outcome.why

@@ -79,7 +79,7 @@ def test_an_arena_of_a_tenth_too_much_passes_and_more_does_not(judged, solution)
         return plan
 
     assert 1 == judged("memory_plan", memory_plan=apart(0.04)).points
-    assert "the plan leaves gaps that no tensor fits into" == judged("memory_plan", memory_plan=apart(0.2)).what
+    assert "your plan leaves gaps that no tensor fits into" == judged("memory_plan", memory_plan=apart(0.2)).what
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -120,11 +120,11 @@ def test_bad_answers_are_told_and_do_not_break_the_check(judged):
     nothing = judged("fuse_and_tune", fuse_and_tune=lambda *given, **named: [])
     twice = judged("fuse_and_tune", fuse_and_tune=lambda layers, tactics, *rest, **named: 2 * [tactics[0]["name"]])
 
-    assert "the engine ends before the network does" == nothing.what
-    assert twice.what in ("a layer is computed twice", "a layer is skipped")
+    assert "your engine ends before the network does" == nothing.what
+    assert twice.what in ("your engine computes a layer twice", "your engine skips a layer")
     assert 0 == judged("memory_plan", lifetimes=lambda kernels, outputs: None).points
     assert 0 == judged("memory_plan", memory_plan=lambda *given, **named: {"x": "here"}).points
-    assert "the plan is for the wrong tensors" == judged("memory_plan", memory_plan=lambda *given, **named: {}).what
+    assert "your plan is for the wrong tensors" == judged("memory_plan", memory_plan=lambda *given, **named: {}).what
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

@@ -108,7 +108,7 @@ def test_a_zero_point_that_is_cut_off_is_told_though_a_whole_place_came_out_besi
     places = [-128 - one["low"] / ((one["high"] - one["low"]) / 255) for one in ranges]
     grids = [((one["high"] - one["low"]) / 255, at) for one, at in zip(ranges, places, strict=True)]
 
-    with pytest.raises(Wrong, match="the zero point is not rounded to the nearest integer"):
+    with pytest.raises(Wrong, match="your function does not round the zero point to the nearest integer"):
         _judge_ranges(ranges, [(s, cut(z)) for s, z in grids], [(s, round(z)) for s, z in grids])
 
 
@@ -121,7 +121,7 @@ def test_a_range_within_two_per_cent_counts_and_no_other(judged, solution):
         return calibrate
 
     assert 1 == judged("calibrate", calibrate=off(1.001)).points
-    assert "a different range has a smaller error" == judged("calibrate", calibrate=off(1.3)).what
+    assert "your range does not have the smallest error" == judged("calibrate", calibrate=off(1.3)).what
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -164,13 +164,13 @@ def test_bad_answers_are_told_and_do_not_break_the_check(judged):
     assert 0 == judged("fold_batch_norm", fold_batch_norm=lambda layers: []).points
     nan = judged("calibrate", calibrate=lambda *given, **named: (math.nan, 0))
 
-    assert "a scale is not positive and finite" == nan.what
+    assert "one of your scales is not positive and finite" == nan.what
 
 
 def test_no_batch_norm_is_gone_without_a_trace(judged):
     outcome = judged("fold_batch_norm", fold_batch_norm=lambda layers: [one for one in layers if "gain" not in one])
 
-    assert (0, "the weights are unchanged") == (outcome.points, outcome.what)
+    assert (0, "your weights are unchanged") == (outcome.points, outcome.what)
 
 
 def test_a_mask_that_does_not_fit_is_told_though_nothing_can_be_packed_by_it(judged, solution):
@@ -184,14 +184,14 @@ def test_a_mask_that_does_not_fit_is_told_though_nothing_can_be_packed_by_it(jud
 
     outcome = judged("two_of_four", mask=along_outputs, pack=unpacked)
 
-    assert (0, "the mask does not keep two weights in every group") == (outcome.points, outcome.what)
+    assert (0, "your mask does not keep two weights in every group") == (outcome.points, outcome.what)
 
 
 def test_an_order_is_not_a_rank(judged):
     def order(weight):
         return (weight.abs().unflatten(0, (-1, 4)).argsort(dim=1, descending=True) < 2).flatten(0, 1)
 
-    assert "the result of argsort is used as the ranks of the weights" == judged("two_of_four", mask=order).what
+    assert "your code uses the result of argsort as the ranks of the weights" == judged("two_of_four", mask=order).what
 
 
 @pytest.mark.parametrize("seed", [1, 2, 506])
@@ -205,6 +205,6 @@ def test_row_sums_are_told_by_what_became_of_them(judged, seed):
         return judged("int8_product", seed=seed, int8_product=product)
 
     assert 1 == rows_as(torch.int32).points
-    assert "the weights' zero points are not subtracted" == rows_as(None).what
+    assert "your code does not subtract the weights' zero points" == rows_as(None).what
     if seed != 506:  # there both mistakes give the same outputs
-        assert "the sums of the rows of x wrap around" == rows_as(torch.int8).what
+        assert "your sums of the rows of x wrap around" == rows_as(torch.int8).what
