@@ -164,12 +164,12 @@ def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
         return Wrong("your code frees the gradients in the optimizer's step", why=why, next=then)
     if place == 2 * count:
         then = "what does the optimizer create in its first step, and what has been freed by now?"
-        return Wrong("your bytes after the step are wrong", why=why, next=then)
+        return Wrong("your number of bytes after the step is wrong", why=why, next=then)
     if abs(off) == parameters:
         then = "free the gradients only with set_to_none: otherwise they stay in memory as zeros"
         return Wrong("your code confuses the two kinds of zero_grad", why=why, next=then)
     then = "what does a training run keep in memory between two steps?"
-    return Wrong("your bytes after zero_grad are wrong", why=why, next=then)
+    return Wrong("your number of bytes after zero_grad is wrong", why=why, next=then)
 
 
 def _forward_symptom(layers: list[Any], place: int, off: int, why: str) -> Wrong:
@@ -181,7 +181,7 @@ def _forward_symptom(layers: list[Any], place: int, off: int, why: str) -> Wrong
         then = "keep each layer's saved bytes until its own backward pass"
         return Wrong("your code frees activations of earlier layers in the forward pass", why=why, next=then)
     then = "add up parameters, optimizer state, gradients and what the layers save"
-    return Wrong("your bytes after a forward pass are wrong", why=why, next=then)
+    return Wrong("your number of bytes after a forward pass is wrong", why=why, next=then)
 
 
 def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
@@ -200,4 +200,4 @@ def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
         then = "subtract nothing for an in-place layer: it added nothing in the forward pass"
         return Wrong("your code frees bytes that were never added", why=why, next=then)
     then = "which bytes does a layer's backward pass free, and which does it add?"
-    return Wrong("your bytes after a backward pass are wrong", why=why, next=then)
+    return Wrong("your number of bytes after a backward pass is wrong", why=why, next=then)

@@ -105,26 +105,28 @@ def _told_life(name: str, case: Any, why: str, found: Any, right: Any, off: list
     if first != since:
         if name not in {one["writes"] for one in case["kernels"]}:
             return Wrong(
-                "your lifetime of an input begins at the wrong kernel", why=why, next="let it begin with kernel 0"
+                "in your answer, the lifetime of an input begins at the wrong kernel",
+                why=why,
+                next="let it begin with kernel 0",
             )
         then = "let the lifetime begin with the kernel that writes the tensor"
-        return Wrong("your lifetime of a tensor begins at the wrong kernel", why=why, next=then)
+        return Wrong("in your answer, the lifetime of a tensor begins at the wrong kernel", why=why, next=then)
     if name in case["outputs"] and last < until:
         then = "keep an output until the last kernel: the caller reads it after all kernels have run"
-        return Wrong("your lifetime of an output ends before the caller has read it", why=why, next=then)
+        return Wrong("in your answer, the lifetime of an output ends before the caller has read it", why=why, next=then)
     inner = [one for one in off if one not in case["outputs"]]
     readers = {one: [at for at, kernel in enumerate(case["kernels"]) if one in kernel["reads"]] for one in inner}
     if all(found[one][1] == min(readers[one], default=None) for one in inner):
         then = "keep a tensor until its last reader: with a skip connection, it is read again later"
-        return Wrong("your lifetime of a tensor ends with its first reader", why=why, next=then)
+        return Wrong("in your answer, the lifetime of a tensor ends with its first reader", why=why, next=then)
     if last == until - 1:
         then = "keep the inputs of a kernel while it runs, together with its output"
-        return Wrong("your lifetime of a tensor ends before its last reader runs", why=why, next=then)
+        return Wrong("in your answer, the lifetime of a tensor ends before its last reader runs", why=why, next=then)
     if last == until + 1:
         then = "let the lifetime end with the last reader: `last` itself is included"
-        return Wrong("your lifetime of a tensor is one kernel too long", why=why, next=then)
+        return Wrong("in your answer, the lifetime of a tensor is one kernel too long", why=why, next=then)
     then = "let the lifetime end with the last reader of the tensor; for an output, with the last kernel"
-    return Wrong("your lifetime of a tensor ends at the wrong kernel", why=why, next=then)
+    return Wrong("in your answer, the lifetime of a tensor ends at the wrong kernel", why=why, next=then)
 
 
 def _told_over(case: Any, at: int, found: list[Any], right: list[str]) -> Wrong:

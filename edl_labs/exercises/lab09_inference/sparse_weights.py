@@ -222,7 +222,11 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
     if got["values"] != want["values"]:
         why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            raise Wrong("your two values of a group are in the wrong order", why=why, next="put the lower input first")
+            raise Wrong(
+                "in your answer, the two values of a group are in the wrong order",
+                why=why,
+                next="put the lower input first",
+            )
         if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
             raise Wrong(
                 "your code loses the signs of the kept values", why=why, next="choose by magnitude, but keep the values"
@@ -249,7 +253,7 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         swapped = [[_swapped(int(one)) for one in row] for row in want["places"]]
         if got["places"] == swapped:
             raise Wrong(
-                "your two places of a group are in the wrong order",
+                "in your answer, the two places of a group are in the wrong order",
                 why=why,
                 next="put the lower place into the lower bits",
             )

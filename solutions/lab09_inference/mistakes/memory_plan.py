@@ -10,7 +10,7 @@ def least_bytes(kernels, outputs, sizes, *, align):
 
 
 # %% mistake="given_away_before_it_is_read"
-# told: your lifetime of a tensor ends before its last reader runs
+# told: in your answer, the lifetime of a tensor ends before its last reader runs
 # %% replace
 lives[name] = (first, at)
 # %% by
@@ -18,7 +18,7 @@ lives[name] = (first, max(0, at - 1))
 
 
 # %% mistake="inputs_from_their_reader"
-# told: your lifetime of an input begins at the wrong kernel
+# told: in your answer, the lifetime of an input begins at the wrong kernel
 # %% replace
 first = lives[name][0] if name in lives else 0
 # %% by
@@ -26,7 +26,7 @@ first = lives[name][0] if name in lives else at
 
 
 # %% mistake="life_ends_with_the_first_reader"
-# told: your lifetime of a tensor ends with its first reader
+# told: in your answer, the lifetime of a tensor ends with its first reader
 # %% replace
 lives = {}
 # %% by
@@ -71,7 +71,7 @@ size = sizes[name]
 
 
 # %% mistake="outputs_given_away"
-# told: your lifetime of an output ends before the caller has read it
+# told: in your answer, the lifetime of an output ends before the caller has read it
 # %% replace
 for name in outputs:
     lives[name] = (lives[name][0], len(kernels) - 1)

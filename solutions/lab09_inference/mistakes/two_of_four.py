@@ -60,7 +60,7 @@ def mask(weight):
 
 
 # %% mistake="largest_first"
-# told: your two values of a group are in the wrong order
+# told: in your answer, the two values of a group are in the wrong order
 def pack(weight):
     """The larger one first."""
     groups = weight.unflatten(0, (-1, 4))
