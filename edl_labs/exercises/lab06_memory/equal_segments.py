@@ -103,7 +103,7 @@ def _largest(layers: int, segments: int) -> int:
 _OTHER_SUMS = (
     (
         lambda layers, saved, segments: segments - 1 + saved * -(-layers // segments),
-        "your code spreads the layers that are left over across several segments",
+        "your code spreads the remaining layers over several segments",
         "in every answer, the largest segment has layers / segments layers, rounded up",
         "add all remaining layers to the last segment, as torch does",
     ),
@@ -140,7 +140,7 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
         return Wrong("your code does not count the segment that runs again", why=why, next=then)
     if rest and held == segments - 1 + saved * size:
         then = "which segment contains the layers that are left over?"
-        return Wrong("your code does not count the layers that are left over in any segment", why=why, next=then)
+        return Wrong("your code leaves the remaining layers out of every segment", why=why, next=then)
     if held in (segments + saved * size, segments + saved * (size + rest)):
         then = (
             "do not count an input for the last segment: it is not checkpointed, since its backward pass follows at "

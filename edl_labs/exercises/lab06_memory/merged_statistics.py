@@ -90,7 +90,7 @@ def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
             f"for values near {merged[0]:g} with a deviation of {math.sqrt(merged[1]):g}, squares agree in most digits"
         )
         then = "add up squared distances from the mean instead of squares"
-        return Wrong("most digits of your variance cancel", why=why, next=then)
+        return Wrong("in your variance, most digits cancel", why=why, next=then)
     then = "which squared distances have to be added up?"
     return Wrong("your variance is wrong", why=f"the mean is right, but the variance is {said!r}", next=then)
 

@@ -131,7 +131,7 @@ def _judge_plain_run(case: Any, got: Any, want: Any) -> None:
         why += _differing(got["output"], want["output"])
         raise Wrong("your output differs from a plain run", why=why, next="return what run(*inputs) returns")
     if got["saved"] > want["saved"]:
-        why = f"after the forward pass, {got['saved']} tensors are saved, but the block's input is only {want['saved']}"
+        why = f"after the forward pass, {got['saved']} tensors are saved; number of input tensors: {want['saved']}"
         raise Wrong(
             "your code keeps more than the inputs", why=why, next="run the block without a graph in the forward pass"
         )

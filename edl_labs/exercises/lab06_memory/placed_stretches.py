@@ -165,7 +165,7 @@ def _judge_repeats(case: Any, run: TapeReplay) -> None:
     if once:
         why = f"{once[0]} runs again, but it draws random numbers or updates statistics, and would do so twice"
         raise Wrong(
-            "your step runs a layer again that may run only once", why=why, next="end a stretch before such a layer"
+            "your step reruns a layer that may run only once", why=why, next="end a stretch before such a layer"
         )
     if any(entry["op"] in ("offload", "fetch") for entry in run.program):
         why = "the host's memory is not part of this exercise"

@@ -122,7 +122,7 @@ def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right
             next="choose the fastest of the plans that fit",
         )
     if all("recompute" not in words or words == {"recompute"} for words in mixed):
-        then = "try plans that run layers with many bytes and little work again, and copy others"
+        then = "try plans that recompute layers with many bytes and little work, and copy others"
         why = "none of your plans mixes 'recompute' with a different word"
         return Wrong("your plans never run individual layers again", why=why, next=then)
     if all("offload" not in words or words == {"offload"} for words in mixed):

@@ -69,17 +69,13 @@ class FoldBatchNorm(Exercise):
         pairs = zip(case["layers"], case["layers"][1:], strict=False)
         if any(a["kind"] == "batch_norm" and b["kind"] == "conv" and b["groups"] > 1 for a, b in pairs):
             what = (
-                "your code multiplies a grouped convolution's weight by one factor for each input channel, which "
-                "does not fit its shape"
+                "your code scales a grouped convolution's weight by one factor per input channel, but the shapes differ"
             )
             why = "torch rejects a shape: dimension 1 of the weight has only the inputs of one group"
             return Wrong(what, why=why, next="which channels does each group of outputs read?")
         if not any(one["kind"] == "transposed" for one in case["layers"]):
             return None
-        what = (
-            "your code multiplies a transposed convolution's weight by one factor for each channel, which does "
-            "not fit its shape"
-        )
+        what = "your code scales a transposed convolution's weight by one factor per channel, but the shapes differ"
         why = "torch rejects a shape: dimension 1 of the weight has the outputs of only one group"
         return Wrong(what, why=why, next="first split the inputs, dimension 0, into groups")
 

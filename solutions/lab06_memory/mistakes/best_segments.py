@@ -53,7 +53,7 @@ def best_segments(layers, saved_per_layer):
 
 
 # %% mistake="rest_is_lost"
-# told: your code does not count the layers that are left over in any segment
+# told: your code leaves the remaining layers out of every segment
 def best_segments(layers, saved_per_layer):
     tried = [
         (c - 1 + saved_per_layer * (layers // c), (c - 1) * (layers // c), c)

@@ -52,7 +52,7 @@ def running_statistics(running, parts, *, momentum):
 
 
 # %% mistake="squares_cancel"
-# told: most digits of your variance cancel
+# told: in your variance, most digits cancel
 def merge_statistics(parts):
     count = sum(part["count"] for part in parts)
     mean = sum(part["count"] * part["mean"] for part in parts) / count

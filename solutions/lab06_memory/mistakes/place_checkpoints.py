@@ -125,7 +125,7 @@ def place(layers, budget_bytes):
 
 
 # %% mistake="once_is_no_matter"
-# told: your step runs a layer again that may run only once
+# told: your step reruns a layer that may run only once
 from functools import wraps
 
 
