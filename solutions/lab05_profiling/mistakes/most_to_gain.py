@@ -13,7 +13,7 @@ def without(step, cause):
 
 
 # %% mistake="sums_instead_of_simulation"
-# told: computed from shares
+# told: your speed-ups come from shares
 def most_to_gain(step, machine):
     now_s = step_s(step, machine)
     kinds = {"kernels": "launch", "data": "load"}

@@ -69,7 +69,7 @@ def sampler_table(samples, *, rate_hz, window):
 
 
 # %% mistake="shares_in_percent"
-# told: the shares are percentages
+# told: your shares are percentages
 from functools import wraps
 
 

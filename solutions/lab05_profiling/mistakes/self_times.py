@@ -46,7 +46,7 @@ def ran_on(entry, *, cpu_flop_per_s):
 
 
 # %% mistake="self_times_in_microseconds"
-# told: the self times are in microseconds
+# told: your self times are in microseconds
 from functools import wraps
 
 
@@ -87,7 +87,7 @@ def self_times(rows):
 
 
 # %% mistake="touching_rows_are_inside"
-# told: a row that begins exactly when another one ends
+# told: if one row ends exactly when another begins
 # %% replace
 while stack and stack[-1]["end_s"] <= row["start_s"]:
     stack.pop()

@@ -147,7 +147,7 @@ why_oom = _never(why_oom)
 
 
 # %% mistake="own_holes_added_up"
-# told: free blocks of the other pool and of other streams should be counted too
+# told: your code does not count the free blocks of the other pool and of other streams
 # %% replace
 everything = free_bytes + sum(found for _, found in holes)
 # %% by

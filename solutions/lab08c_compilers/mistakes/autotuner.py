@@ -74,7 +74,7 @@ else:
 
 
 # %% mistake="autotuner_no_dtype"
-# told: two problems that differ only in their dtype share one choice
+# told: in your code, two problems that differ only in their dtype share one choice
 # %% replace
 key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
 # %% by
@@ -82,7 +82,7 @@ key = (tuple(problem["shape"]), problem["layout"])
 
 
 # %% mistake="autotuner_no_layout"
-# told: two problems that differ only in their layout share one choice
+# told: in your code, two problems that differ only in their layout share one choice
 # %% replace
 key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
 # %% by

@@ -29,7 +29,7 @@ if peak > bound:
 
 
 # %% mistake="whole_graph_item_stays"
-# told: a number is read from the device
+# told: your function reads a number from the device
 def whole_graph(x, bound):
     peak = x.abs().max().item()
     x = x * (bound / peak) if peak > bound else x

@@ -15,7 +15,7 @@ offset = (bias / step).long() - x_zero * columns
 
 
 # %% mistake="bias_on_the_inputs_scale"
-# told: the bias is rounded in steps of x, not in units of the sums
+# told: your code rounds the bias in steps of x, not in units of the sums
 # %% replace
 offset = torch.round(bias / step).long() - x_zero * columns
 # %% by

@@ -44,7 +44,7 @@ bits = (place << torch.tensor([4, 6, 0, 2])).sum(2)
 
 
 # %% mistake="half_of_each_column"
-# told: the largest half of each column is kept
+# told: your mask keeps the largest half of each column
 def mask(weight):
     """Which weights are kept."""
     groups = weight.abs().unflatten(0, (1, -1))
