@@ -66,7 +66,11 @@ class FasterThanLight(Exercise):
         for bound, what, why in _OTHER_BOUNDS:
             expected = [_by_bound(case["time_s"], bound(_bounds_s(case))) for case in cases]
             if all(_same_light(one, other) for one, other in zip(got, expected, strict=True)):
-                return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
+                return Wrong(
+                    what,
+                    why=why,
+                    next="what is the shortest possible time if moving and computing happen at the same time?",
+                )
         if all(_is_mean(case, *both) for case, *both in zip(cases, got, want, strict=True)):
             why = "every fraction is halfway between the fraction of the bandwidth and the fraction of the peak"
             then = (
@@ -133,7 +137,9 @@ def _wrongly_refused(case: Any) -> Wrong:
         what, why = "your code refused a possible time", "moving and computing can happen at the same time"
     else:
         what, why = "your code refused a slow time", "the time is at least the sum of both bounds"
-    return Wrong(what, why=why, next="below which of the two bounds can a time not fall?")
+    return Wrong(
+        what, why=why, next="what is the shortest possible time if moving and computing happen at the same time?"
+    )
 
 
 def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
@@ -156,5 +162,6 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
     return Wrong(
         what,
         why=why,
-        next="which of the two bounds counts here, and what must you divide by what so that the result is at most 1?",
+        next="which of the two bounds counts here, and which way round must you divide so that "
+        "the result is at most 1?",
     )

@@ -58,7 +58,7 @@ class FinishTimes(Exercise):
                 )
         if all(_same(pair, [max(right), right[1]]) for pair, right in pairs):
             return Wrong(
-                "the host waited for the device at the end of the program",
+                "in your answer, the host waits for the device at the end of the program",
                 why="your device times are right, but your host time is always the later of the two times",
                 next="the end of a program is not a sync: when does the host itself finish?",
             )
@@ -128,9 +128,12 @@ def _sync_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
             "what should a sync do if the device was done long before?",
         )
     if pair[0] < right[0]:
-        return "the host did not wait for the device at a sync", "when may the host continue after a sync?"
+        return (
+            "in your answer, the host does not wait for the device at a sync",
+            "when may the host continue after a sync?",
+        )
     return (
-        "a sync took too long",
+        "in your answer, a sync takes too long",
         "a sync has no duration of its own: which two things must have happened before it ends?",
     )
 
@@ -138,13 +141,13 @@ def _sync_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
 def _host_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
     if not close(pair[1], right[1]):
         return (
-            "the host's own work changed the device's time",
+            "in your answer, the host's own work changes the device's time",
             "Python code between two launches runs only on the host: what does the device do during it?",
         )
     if close(pair[0], before[0]):
-        return "the host's own work took no time", "add its duration to the host's clock"
+        return "in your answer, the host's own work takes no time", "add its duration to the host's clock"
     return (
-        "the host's own work took the wrong time",
+        "in your answer, the host's own work takes the wrong time",
         "add only its own duration: this work is neither launched nor queued",
     )
 
@@ -152,26 +155,29 @@ def _host_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
 def _issue_symptom(name: str, pair: Any, duration_s: float, *, before: Any, right: Any) -> tuple[str, str]:
     if name == "blocking copy" and _same(pair, [max(before) + duration_s] * 2):
         return (
-            "issuing a blocking copy took no time",
-            "let the host spend launch_s on it first; the device begins after that",
+            "in your answer, issuing a blocking copy takes no time",
+            "let the host first spend launch_s on issuing the copy; the device begins after that",
         )
     if name == "blocking copy" and close(*pair):
         return (
-            "a blocking copy ended at the wrong time",
+            "in your answer, a blocking copy ends at the wrong time",
             "when has the copy been issued, and when has everything before it finished?",
         )
     if name == "blocking copy":
         return (
-            "the host did not wait for a blocking copy to end",
+            "in your answer, the host does not wait for a blocking copy to end",
             "let the host continue only when the data have arrived",
         )
     if close(pair[0], before[0]):
         return (
-            "issuing an operation took no time on the host",
+            "in your answer, issuing an operation takes no time on the host",
             "for how long is the host itself busy with this operation?",
         )
     if pair[0] > right[0] and close(pair[0], pair[1]):
-        return f"the host waited for a {name}", f"a {name} is asynchronous: what does the host do in the meantime?"
+        return (
+            f"in your answer, the host waits for a {name}",
+            f"a {name} is asynchronous: what does the host do in the meantime?",
+        )
     return (
         f"the host's time after a {name} is wrong",
         f"add launch_s to the host's time for a {name}, whatever its own duration is",
@@ -181,20 +187,20 @@ def _issue_symptom(name: str, pair: Any, duration_s: float, *, before: Any, righ
 def _queue_symptom(pair: Any, duration_s: float, *, before: Any, right: Any) -> tuple[str, str]:
     if close(pair[1], before[1] + duration_s):
         return (
-            "the device began an operation before it was launched",
+            "in your answer, an operation begins before it was launched",
             "the device was idle: at what time does it learn of this operation?",
         )
     if pair[1] > right[1]:
         return (
-            "the device began too late",
+            "in your answer, the device begins too late",
             "two things must have happened before the device can begin: which of them happens last?",
         )
     if pair[1] < before[1] + duration_s:
         return (
-            "two operations of one stream overlapped",
+            "in your answer, two operations of one stream overlap",
             "a stream is a queue: what must have finished before an operation can begin?",
         )
     return (
-        "the device began at the wrong time",
+        "in your answer, the device begins at the wrong time",
         "let it begin when the operation has been issued and the previous one has finished",
     )

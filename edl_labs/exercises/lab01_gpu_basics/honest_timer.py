@@ -99,7 +99,7 @@ def _judge_timer(run: Replay, value: Any, *, kernel_s: float) -> None:
         raise Wrong(
             "your timer synchronises the device far more often than needed",
             why=f"it used {counted(syncs, 'synchronisation')} for {counted(calls, 'call')}",
-            next="drain the device before each of two readings; the calls between them need no synchronisation",
+            next="drain the device before each of the two readings; the calls between them need no synchronisation",
         )
     spent_s = run.makespan_s - run.machine.context_init_s - run.machine.module_load_s
     if spent_s > _allowed_s(run.machine, truth_s):
@@ -188,8 +188,8 @@ def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
             return Wrong(f"your timer rounds to whole {unit}", why=why, next="return the number without rounding it")
     if is_right:
         return Wrong(
-            "no two readings of the clock give this number",
-            why="the number is right, but it does not follow from what your timer measured",
+            "no two readings of the clock give your number",
+            why="your number is right, but it does not follow from what your timer measured",
             next="make enough calls between two readings, drain the device before each, and return the time per call",
         )
     if not every:

@@ -333,5 +333,5 @@ def _transfer_mistake(case: Any, got: float, want: float) -> Wrong:
         "the transfer time is wrong",
         why=f"{case['size']} over {case['rate']} at an efficiency of {efficiency:.4g}: expected {want:.6g} s, got "
         f"{got:.6g} s",
-        next="convert both to bytes first, then divide",
+        next="convert size and rate to bytes first, then divide",
     )

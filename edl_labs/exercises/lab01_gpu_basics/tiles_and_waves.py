@@ -157,7 +157,7 @@ def _tile_mistake(case: Any, tiles: Any) -> Wrong:
         return Wrong("your code swaps the sides of the tile", why=why, next="divide m by tile_m, and n by tile_n")
     if tiles == (math.floor(rows) + 1) * (math.floor(columns) + 1):
         what, then = "your code adds tiles where the matrix fits exactly", "work out the case m = tile_m by hand"
-        return Wrong(what, why="it adds one even if nothing is left over", next=then)
+        return Wrong(what, why="your code adds a row and a column of tiles even if nothing is left over", next=then)
     return Wrong(
         "the number of tiles is wrong",
         why=f"your function returned {_say(tiles)} tiles of {case['tile_m']} × {case['tile_n']}",
@@ -212,7 +212,7 @@ def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
         what, why = "your code counts the tile in the corner twice", "it hangs over two edges, but it is one tile"
     elif ragged == (1 if right and below else 0):
         what, why = (
-            "your code counts only a tile over both edges",
+            "your code counts a tile as ragged only if it hangs over both edges",
             "a tile that hangs over only one edge is ragged, too",
         )
     else:
@@ -225,7 +225,10 @@ def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
 
 def _spare_mistake(case: Any, spare: Any) -> Wrong:
     if spare == case["tiles"] % case["sm_count"]:
-        what, why = "your `spare` is the number of tiles in the last wave", "expected the number of its empty places"
+        what, why = (
+            "your `spare` is the number of tiles in the last wave",
+            "expected the number of empty places in the last wave",
+        )
     elif spare == case["sm_count"]:
         what, why = "your code finds spare places in a wave that is full", "every place of the last wave is taken"
     else:
@@ -240,7 +243,7 @@ def _wave_mistake(case: Any, waves: Any) -> Wrong:
         return Wrong(what, why="your number of waves is rounded down", next=then)
     if waves == tiles // sm_count + 1:
         what, then = "your code counts a full last wave twice", "work out a case with as many tiles as SMs"
-        return Wrong(what, why="it adds one even if no tile is left over", next=then)
+        return Wrong(what, why="your code adds a wave even if no tile is left over", next=then)
     return Wrong(
         "the number of waves is wrong",
         why=f"your function returned {_say(waves)} waves for {tiles} tiles on {sm_count} SMs",
@@ -263,7 +266,7 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
         )
     return Wrong(
         "the efficiency is wrong",
-        why=f"it is the share of places, in all waves together, that hold a tile: expected {_say(want[1])}, got "
+        why=f"efficiency is the share of the places in all waves that hold a tile: expected {_say(want[1])}, got "
         f"{_say(efficiency)}",
         next="how many places do all these waves have together?",
     )
@@ -291,8 +294,16 @@ _OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
         "your function returned the narrowest matrix: it looks for the fewest waves, or for the smallest share",
         "look for the largest share: few waves may contain little useful work",
     ),
-    (_first_with_full_tiles, "your code considers only the waste of the tiles, not the waves", "count both"),
-    (_first_of_its_tiles, "your code considers only the waves, not what the tiles waste", "count both"),
+    (
+        _first_with_full_tiles,
+        "your code considers only what the tiles waste, not the waves",
+        "consider tiles and waves together",
+    ),
+    (
+        _first_of_its_tiles,
+        "your code considers only the waves, not what the tiles waste",
+        "consider tiles and waves together",
+    ),
 )
 
 
@@ -315,17 +326,17 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
 
 
 def _width_mistake(case: Any, width: int, right: int) -> Wrong:
-    what, why = "another width uses the machine better", f"your function returned {width}, but {right} is better"
+    what, why = "your function did not return the best width", f"your function returned {width}, but {right} is better"
     if width == case["bound"]:
-        what = "the widest matrix is not the one that uses the machine best"
+        what = "your function returned the widest matrix, which is not the best one"
     elif width % case["tile_n"] == 0 and right % case["tile_n"]:
         bound = ", the bound itself," if right == case["bound"] else ""
         why = (
-            f"your function returned {width}, a multiple of tile_n; {right}{bound} is better, and is "
-            "not a multiple of it"
+            f"your function returned {width}, a multiple of tile_n; {right}{bound} is better, but is "
+            "not a multiple of tile_n"
         )
     elif right == case["bound"]:
-        why = f"your function returned {width}; the bound itself, {right}, is also a width, and is better"
+        why = f"your function returned {width}; the bound itself, {right}, is allowed, too, and is better"
     then = (
         "count whole tiles along each side, and whole waves; compare the wanted elements with the elements "
         "that the waves could compute"

@@ -108,20 +108,21 @@ def _say_elsewhere(timed: list[Timed]) -> Wrong:
 
 def _say_single(timed: list[Timed]) -> Wrong:
     why = (
-        "the number is the time of a single call, or lies between such times: each of them contains a launch, a kernel "
+        "your number is the time of a single call, or lies between such times: each such "
+        "time contains a launch, a kernel "
         "and a wait, one after another, and is rounded to steps of the clock"
     )
     then = (
         "make many calls between two readings, and wait only at the end: in the steady state there is no wait between "
         "calls"
     )
-    return Wrong("your timer times each call separately, with a wait around it", why=why, next=then)
+    return Wrong("your timer times each call separately, and waits for each one", why=why, next=then)
 
 
 def _say_least(timed: list[Timed]) -> Wrong | None:
     if not any(map(_is_below_the_middle, timed)):
         return None  # the median would have given the same
-    why = "the shortest of several equal runs is the one that the clock's step shortens most, and more runs do not help"
+    why = "of several equal runs, the shortest is the one that the clock's step shortens most, so more runs do not help"
     then = "make more calls per run: how long must a run be until one step of the clock no longer matters?"
     return Wrong(
         "too few calls for this clock, and your timer returns the shortest of several runs", why=why, next=then
@@ -130,11 +131,11 @@ def _say_least(timed: list[Timed]) -> Wrong | None:
 
 def _say_subtracted(timed: list[Timed]) -> Wrong:
     why = (
-        "the number is the time from a reading after the last call was issued to a later reading, divided by the calls"
+        "your number is the time between a reading after the last call was issued and a later one, divided by the calls"
     )
     then = (
-        "include that time: kernels already run while calls are issued, and a call takes as long as the slower of the "
-        "two"
+        "include that time: kernels already run while the host issues calls, and a call takes as long as the slower of "
+        "host and device"
     )
     return Wrong("your timer subtracts the time in which it issues the calls", why=why, next=then)
 

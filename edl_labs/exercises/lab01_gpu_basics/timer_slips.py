@@ -109,29 +109,32 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     ),
     (
         _all_that_waited("wrong stream"),
-        "you called every timer that waited 'wrong stream'",
-        "you did so even where all timed kernels end before the last reading: 'check' and the loader's copy, which has "
-        "its own stream, are in every timeline, whatever the fault",
-        "look only at 'kernel', which is timed: do timed kernels still run after the wait for a wrong stream is over?",
+        "your answer is 'wrong stream' for every timer that waited",
+        "you gave that answer even where all timed kernels end before the last reading; whatever the fault, every "
+        "timeline has a 'check' and the loader's copy, which has a stream of its own",
+        "look only at the timed spans, those named 'kernel': do any still run after the "
+        "wait for a wrong stream is over?",
     ),
     (
         _all_that_waited("no sync"),
-        "you called every timer that waited 'no sync'",
-        "you did so even where the host waits before the last reading and all timed kernels end before it: 'check' "
-        "and the loader's copy are in every timeline, whatever the fault",
-        "look only at 'kernel', which is timed: is there a wait between its last call and the last 'read clock'?",
+        "your answer is 'no sync' for every timer that waited",
+        "you gave that answer even where the host waits before the last reading and all timed kernels end before it; "
+        "whatever the fault, every timeline has a 'check' and the loader's copy",
+        "look only at the timed spans, those named 'kernel': is there a wait between the "
+        "last call and the last 'read clock'?",
     ),
     (
         _counts_all_waits,
         "you called every report 'sync per call', except those of a coarse clock",
         "every timeline has the same number of waits in total; those after the last 'read clock' belong to the check "
         "of the results",
-        "look at the waits before that reading; one of them may be for another stream: do timed kernels run after it?",
+        "look at the waits before that reading: is one of them for another stream, so that timed kernels run after it?",
     ),
     (
         _list_is_in_order,
         "your answers depend on the order of the spans in the list",
-        "a function that takes the last 'read clock' or 'kernel' in the list as the last in time gives these answers",
+        "your answers are those of a function that takes the last 'read clock' or 'kernel' "
+        "in the list as the last in time",
         "compare start_s and end_s of the spans, or sort them first: the list is in no particular order",
     ),
     (
@@ -145,9 +148,10 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     (
         _any_fall_is_cold,
         "you answered 'cold first call' wherever longer runs report less per call",
-        "you did so wherever a run of one call reports more per call than the longest run, and never answered 'none'; "
-        "but a launch and a wait, paid once per run, lengthen the short runs of correct timers, too",
-        "allow for what is paid once per run: was a kernel loaded between the readings?",
+        "you gave that answer wherever one call takes longer than a call of the longest "
+        "run, and never answered 'none'; "
+        "but in correct timers, too, a launch and a wait that each run pays once make short runs report more per call",
+        "allow for that launch and that wait, and ask: was a kernel loaded between the readings?",
     ),
     (
         _one_name_a_side,

@@ -172,7 +172,9 @@ def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
     blocking = [entry for entry in copies if not entry["non_blocking"]]
     if len(blocking) >= parts > 1:
         ways = {_role(run, entry) for entry in blocking}
-        which = f"each {_NAMES[ways.pop()]} is" if len(ways) == 1 else "your program repeatedly waits for"
+        which = (
+            f"in your program, each {_NAMES[ways.pop()]} is" if len(ways) == 1 else "your program repeatedly waits for"
+        )
         return (
             f"{which} a blocking copy",
             "the host waits for each copy to end before it issues anything else",
@@ -185,7 +187,11 @@ def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
             f"the host makes {counted(waits, 'synchronisation')} "
             f"before it has issued the last of {counted(parts, 'part')}"
         )
-        return "the host waits for the device after every part", why, "wait once, after the last part has been issued"
+        return (
+            "your program waits for the device after every part",
+            why,
+            "wait once, after the last part has been issued",
+        )
     return None
 
 
@@ -203,7 +209,8 @@ _NON_BLOCKING = "copy with non_blocking=True, and let streams or events keep the
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     what = _RACES.get(
-        (_role(run, first), _role(run, second)), "two operations access the same bytes, and nothing orders them"
+        (_role(run, first), _role(run, second)),
+        "in your program, two operations access the same bytes, and nothing orders them",
     )
     return Wrong(what, why=f"{race}", next=_order(run, race))
 
@@ -220,8 +227,8 @@ def _order(run: Replay, race: Race) -> str:
     late = [e for e in run.program[race.first : race.second] if e["op"] == "record" and e["stream"] == first["stream"]]
     if not late and any(e["event"] in waits for e in early):
         return (
-            "the event was recorded before this work was issued, so it does not mark its end: record "
-            "the event afterwards"
+            "your program records the event before it issues this work, so the event does not mark the end "
+            "of the work: record it afterwards"
         )
     if any(e["event"] in waits for e in late):
         return (
@@ -238,12 +245,12 @@ _JOIN = (
 
 
 _RACES = {
-    ("copy in", "kernel"): "a kernel may start before its data have arrived",
-    ("kernel", "copy out"): "a copy back may start before its kernel is done",
-    ("copy out", "host"): "the result is read before its copy has ended",
-    ("copy out", "copy in"): "a device buffer is filled again while it is still in use",
-    ("kernel", "copy in"): "a device buffer is filled again while it is still in use",
-    ("kernel", "kernel"): "two kernels access the same bytes, and nothing orders them",
+    ("copy in", "kernel"): "in your program, a kernel may start before its data have arrived",
+    ("kernel", "copy out"): "in your program, a copy back may start before its kernel is done",
+    ("copy out", "host"): "your program reads the result before its copy has ended",
+    ("copy out", "copy in"): "your program fills a device buffer again while it is still in use",
+    ("kernel", "copy in"): "your program fills a device buffer again while it is still in use",
+    ("kernel", "kernel"): "in your program, two kernels access the same bytes, and nothing orders them",
 }
 
 
@@ -280,7 +287,7 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
     parts = run.counts["launch"]
     if line.busy_s("call") > 0.8 * spent_s:
         raise Wrong(
-            "there are so many parts that the host cannot keep up",
+            "your program has so many parts that the host cannot keep up",
             why=f"with {counted(parts, 'part')} the host is busy issuing calls nearly all the time: {slower}",
             next="each part costs the host three calls: how many parts can the host issue while the "
             "slowest engine works?",
@@ -303,7 +310,7 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
             )
         else:
             then += ", and use non-blocking copies"
-        raise Wrong("nothing overlaps", why=why, next=then)
+        raise Wrong("nothing overlaps in your program", why=why, next=then)
     raise Wrong(
         "the result is right and work overlaps, but your schedule is slower than it could be",
         why=f"with {counted(parts, 'part')} in {counted(len(used), 'stream')}, {slower}",

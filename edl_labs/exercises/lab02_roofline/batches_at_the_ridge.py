@@ -97,8 +97,8 @@ def _search_that_ends(batches: list[tuple[Any, Any, float]]) -> Wrong | None:
     if min(beyond) <= last:
         return None
     why = (
-        f"your batches are rounded up, and the largest is {say(last)}; "
-        f"you returned {none} for every layer that needs more"
+        f"your batches are rounded up to whole numbers, and the largest is {say(last)}; "
+        f"you returned {none} for every layer that needs a larger one"
     )
     return Wrong("your code tries only whole batches, and gives up too early", why=why, next=_SOLVE)
 
@@ -116,10 +116,10 @@ def _square_layer(batches: list[tuple[Any, float, float]]) -> Wrong | None:
             and any(fits and case["inputs"] != case["outputs"] for case, _, fits in square)
         ):
             why = (
-                "your batch is right if both sides are equal; "
-                f"otherwise it is that of a layer with {kept} on both sides"
+                "your batch is right if inputs and outputs are equal; "
+                f"otherwise it is that of a layer with `{kept}` on both sides"
             )
-            return Wrong("your code assumes a square layer", why=why, next=f"use {forgotten} in the formula, too")
+            return Wrong("your code assumes a square layer", why=why, next=f"use `{forgotten}` in the formula, too")
     return None
 
 
@@ -146,7 +146,7 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     mean = 2 * inputs * outputs / (inputs + outputs)
     reached = _reached(case, got)
     ratio, itemsize = reached / case["ridge"], case["itemsize"]
-    at = f"at a batch of {say(got)} the intensity is {say(reached)} FLOP/B; the ridge is {case['ridge']}"
+    at = f"at your batch of {say(got)}, the intensity is {say(reached)} FLOP/B; the ridge is {case['ridge']}"
     if math.isinf(want) and got < 0:
         what, why = (
             "your function returned a negative batch where no batch is large enough",
@@ -163,7 +163,10 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
             "inputs and results are moved, too, and they grow with the batch",
         )
     elif close(got, bytes_a_flop / 2 * mean / (mean - bytes_a_flop / 2), rtol=1e-3):
-        what, why = "your code leaves out inputs or results", "both are moved, and both grow with the batch"
+        what, why = (
+            "your code leaves out inputs or results",
+            "inputs and results are moved, and both grow with the batch",
+        )
     elif close(got, 40 * inputs / (inputs - 80) if inputs != 80 else 0.0) or close(got, 64):
         what, why = "your answer is the one for the deck's machine", "ridge and itemsize are arguments"
     elif got == math.inf:
@@ -174,7 +177,7 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     elif got in (math.floor(want), math.ceil(want)):
         what, why = (
             "your function rounds the batch",
-            "the ridge is reached between two whole batches: return that point",
+            "the ridge is reached between two whole batches; expected that point",
         )
     elif close(ratio, 2.0, rtol=1e-3):
         what, why = "your code counts a multiply-add as one operation, or every byte twice", at

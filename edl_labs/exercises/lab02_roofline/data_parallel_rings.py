@@ -68,7 +68,7 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
             1.5,
             behind == "backward",
             "your code counts the forward pass, too",
-            "leave it out: before it ends, there is nothing to send",
+            "leave the forward pass out: before it ends, there is nothing to send",
         ),
         (
             3.0,
@@ -108,12 +108,12 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
             (nodes - 1) / nodes,
             nodes > 2,
             "your code sends every weight twice",
-            "use P - 1 rounds for a ring of P nodes, not P",
+            "for a ring of P nodes, use P - 1 rounds per trip, not P",
         ),
         (
             2 / nodes,
             nodes > 2,
-            "your nodes send to all other nodes",
+            "in your count, a node sends to all other nodes",
             "let a node on the ring send only to its neighbour",
         ),
         (
@@ -155,7 +155,7 @@ def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
 
 _COMPUTED_FIRST = "a bucket is sent once all of it is computed: when is that, if there is only one bucket?"
 _GOES_ON = "while a bucket is being sent, what does the node compute?"
-_LEFT_OVER = "in your code, only the last bucket is left when the backward pass ends"
+_LEFT_OVER = "in your code, only the last bucket is left to send when the backward pass ends"
 _TO_ITSELF = "your node sends its own part to itself"
 
 
@@ -170,8 +170,18 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
     # What one product more or less takes is seen whole where the backward pass is the longer, else in one bucket of it.
     shares = (forward_s, forward_s / (1 if one else case["buckets"]))
     return [
-        (hidden_s, one, "your code hides the network although nothing overlaps", _COMPUTED_FIRST),
-        (want["added_s"], not one, "your code adds up the times although buckets overlap", _GOES_ON),
+        (
+            hidden_s,
+            one,
+            "your code hides sending behind computing, but with one bucket nothing overlaps",
+            _COMPUTED_FIRST,
+        ),
+        (
+            want["added_s"],
+            not one,
+            "your code adds up the times of computing and sending, but with several buckets they overlap",
+            _GOES_ON,
+        ),
         (hidden_s, send_s > backward_s, first, "draw the case of a link that is slower than the arithmetic"),
         (hidden_s, True, last, "draw the case of a link that is faster than the arithmetic"),
         (
@@ -224,7 +234,7 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
         (
             3 * forward_s + 8 * send_s,
             one,
-            "your code treats the link's rate as bit/s",
+            "your code takes the link's rate to be in bit/s",
             "use link_byte_per_s as bytes per second",
         ),
         (

@@ -93,7 +93,7 @@ def _sizes_changed(case: Any, got: Any, want: Any, left: dict[str, Any]) -> Wron
             names = ", ".join(name for name, nbytes in gone.items() if nbytes)
             why = f"your {which} count leaves out {names}, which your code has removed from the dict by then"
             then = "look up sizes without removing them, or work on a copy: dict(size_bytes)"
-            return Wrong("your code removes sizes from size_bytes, and misses them later", why=why, next=then)
+            return Wrong("your code removes sizes from `size_bytes`, and misses them later", why=why, next=then)
     return None
 
 
@@ -108,10 +108,12 @@ def _common_mistake(case: Any, got: Any, want: Any) -> Wrong | None:
     for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
         if last != 1 and close(value, right * last, rtol=1e-6):
             why, then = f"each of the {len(chain)} steps has operations", "add up all FLOPs of the chain"
-            return Wrong(f"{which}, your code counts only the operations of the last step", why=why, next=then)
+            return Wrong(
+                f"in the {which} case, your code counts only the operations of the last step", why=why, next=then
+            )
     each = [s["flop"] / sum(size[n] for n in {*s["reads"], s["writes"]}) for s in chain]
     if not close(got[0], want[0], rtol=1e-6) and close(got[0], sum(each) / len(each), rtol=1e-6):
-        why = "a short step would weigh as much as a long one"
+        why = "in your average, a short step weighs as much as a long one"
         return Wrong(
             "your code averages the intensities of the steps",
             why=why,
@@ -144,96 +146,96 @@ def _outside(case: Any) -> set[str]:
 
 
 _Count = tuple[Callable[[Any], int], str, str]  # the bytes that move by it, what is wrong, what to do
-_APART = "unfused, each step is a separate kernel; this mistake gives exactly your unfused intensities"
+_APART = "in the unfused case, each step is a separate kernel; this mistake gives exactly your intensities"
 _UNFUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, {*_reads(case), *_made(case)}),
-        "unfused, your code counts every tensor once",
-        "count a result when one kernel writes it, and again when another one reads it",
+        "in the unfused case, your code counts every tensor once",
+        "count a result when one kernel writes it, and again when another kernel reads it",
     ),
     (
         lambda case: _bytes_of(case, _reads(case)),
-        "unfused, your code writes nothing",
+        "in the unfused case, your code writes nothing",
         "where does a kernel leave its result?",
     ),
     (
         lambda case: _bytes_of(case, (name for step in case["chain"] for name in step["reads"]), _made(case)),
-        "in your count, a kernel reads one tensor twice",
+        "in your unfused count, a kernel reads the same tensor twice",
         "count one read, even if a kernel needs the tensor twice",
     ),
     (
         lambda case: _bytes_of(case, _reads(case), case["keep"]),
-        "unfused, your code writes only the results in `keep`",
+        "in the unfused case, your code writes only the results in `keep`",
         "count the write of every result, even if it is not in `keep`: the next kernel reads it from memory",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, _made(case)),
-        "unfused, your code counts a tensor once although two kernels read it",
+        "in the unfused case, your code counts one read of a tensor that two kernels read",
         "count everything that each kernel reads from memory",
     ),
     (
         lambda case: _bytes_of(
             case, _outside(case), (name for name in _reads(case) if name in _made(case)), _made(case)
         ),
-        "unfused, your code counts an input of the chain once although two kernels read it",
+        "in the unfused case, your code counts one read of an input that two kernels read",
         "count everything that each kernel reads from memory",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"]),
-        "unfused, your code counts the chain as one kernel",
+        "in the unfused case, your code counts the chain as one kernel",
         "what do the kernels in the middle read, and where do they leave their results?",
     ),
 )
-_ONE_KERNEL = "fused, there is one kernel for the whole chain; this mistake gives exactly your fused intensities"
+_ONE_KERNEL = "in the fused case, one kernel does the whole chain; this mistake gives exactly your intensities"
 _FUSED: tuple[_Count, ...] = (
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)),
-        "fused, an intermediate goes through memory: your code writes all results",
+        "in the fused case, your code writes all results to memory",
         "count a write only for the tensors in `keep`: nothing else is needed afterwards",
     ),
     (
         lambda case: _bytes_of(case, {*_reads(case)}, case["keep"]),
-        "fused, an intermediate goes through memory: your code reads results of earlier steps",
+        "in the fused case, your code reads the results of earlier steps from memory",
         "leave out what the same kernel has computed: it is still in registers",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], {*_reads(case)} & {*case["keep"]}),
-        "fused, your code counts a read of a result that is kept",
+        "in the fused case, your code counts a read of a result that is in `keep`",
         "count only its write: the fused kernel still has it in registers",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), case["keep"], _made(case)[-1:]),
-        "fused, your code writes the last result twice",
+        "in the fused case, your code writes the last result twice",
         "count that write once: `keep` contains the tensor already",
     ),
     (
         lambda case: _bytes_of(case, _outside(case), _made(case)[-1:]),
-        "your code does not write a result that is kept",
+        "in the fused case, your code does not write a result that is in `keep`",
         "count the write of each tensor in `keep`: it must be in memory at the end",
     ),
     (
         lambda case: _bytes_of(case, _outside(case)),
-        "fused, your code writes nothing",
+        "in the fused case, your code writes nothing",
         "what must be in memory at the end?",
     ),
     (
         lambda case: _bytes_of(case, case["keep"]),
-        "fused, your code reads nothing",
+        "in the fused case, your code reads nothing",
         "what does the chain need from outside?",
     ),
     (
         lambda case: _bytes_of(case, (name for name in _reads(case) if name not in _made(case)), case["keep"]),
-        "your code reads an input for every step that uses it",
+        "in the fused case, your code reads an input again for every step that uses it",
         "count one read: there is only one kernel",
     ),
     (
         lambda case: _bytes_of(case, set(case["chain"][0]["reads"]), set(case["keep"])),
-        "fused, your code leaves out the inputs of later steps: it counts only what the first step reads",
+        "in the fused case, your code counts only what the first step reads: it leaves out the inputs of later steps",
         "which steps need something from outside the chain?",
     ),
     (
         lambda case: _bytes_of(case, _reads(case), _made(case)),
-        "fused, your code counts everything as for separate kernels",
+        "in the fused case, your code counts as if the kernels were separate",
         "which tensors does a single kernel still have in registers?",
     ),
 )

@@ -53,17 +53,17 @@ class Diagnose(Exercise):
             what, then = next(iter(fitting.items()))
             if len(fitting) > 1:  # whatever counts too few, or asks for more of them
                 what = "your code finds too few blocks in every matrix product"
-                then = f"{'; '.join(fitting.values())}; and one block for each SM is enough"
+                then = f"{'; '.join(fitting.values())}; one block for each SM is enough"
             why = (
-                f"this mistake gives exactly your answers; for a {_size(case['layer'])} you returned "
-                f"{answer}, expected {right}"
+                f"this mistake gives exactly your answers: for a {_size(case['layer'])}, you returned "
+                f"{answer!r}, expected {right!r}"
             )
             return Wrong(what, why=why, next=then)
         if all(answer == _per_element(case, right) for case, answer, right in rows):
-            why = "comparing FLOPs per element with a ridge in FLOP/B gives all your answers"
+            why = "all your answers follow from comparing FLOPs per element with a ridge in FLOP/B"
             return Wrong("you counted elements, not bytes", why=why, next="multiply the elements by itemsize")
         if all(answer == _half_as_many(case, right) for case, answer, right in rows):
-            why = "comparing half of each product's FLOP/B with the ridge gives all your answers"
+            why = "all your answers follow from comparing half of each product's FLOP/B with the ridge"
             then = "count 2·m·n·k operations: a·b + c is two of them"
             return Wrong("your code counts a multiply-add as one operation", why=why, next=then)
         other = {"math": "memory", "memory": "math", "latency": "latency"}
@@ -96,8 +96,8 @@ def _sides(layer: Any) -> tuple[int, int, int] | None:
 def _size(layer: Any) -> str:
     sides = _sides(layer)
     if sides is None:
-        return f"{layer['kind']} of {layer.get('elements') or (layer['rows'], layer['features'])}"
-    return f"{layer['kind']} of m, n, k = {', '.join(map(str, sides))}"
+        return f"`{layer['kind']}` of {layer.get('elements') or (layer['rows'], layer['features'])}"
+    return f"`{layer['kind']}` with m, n, k = {', '.join(map(str, sides))}"
 
 
 def _follows(is_latency: Callable[[Any, Any], bool | None], case: Any, got: str, want: str) -> bool:
@@ -157,7 +157,7 @@ def _with_intensity(case: Any, want: str, factor: float) -> str:
     return "math" if factor * 2 * m * n * k / (m * k + k * n + m * n) > ridge else "memory"
 
 
-_WHICH = "cut the result, m by n, into tiles: each of its tiles is a block"
+_WHICH = "cut the result, m by n, into tiles: each tile is a block"
 _OF_THE_WEIGHTS = ("your code cuts the weights into tiles, inputs by outputs", _WHICH)
 # Each is (whether a wrong count calls a layer's limit latency, what is wrong, what to do).
 _COUNTS: list[tuple[Callable[[Any, Any], bool | None], str, str]] = [
@@ -184,12 +184,12 @@ _COUNTS: list[tuple[Callable[[Any, Any], bool | None], str, str]] = [
     ),
     (
         _rows_of_a_norm,
-        "your code gives a layer norm a block for each row",
-        "count the blocks that its elements, rows times features, need",
+        "your code gives a layer norm one block for each row",
+        "count the blocks that the layer's elements (rows × features) need",
     ),
     (
         _last_wave,
-        "your code treats a last wave that is not full as latency",
+        "your code answers 'latency' if the last wave is not full",
         "leave waves out here: one block for each SM is enough",
     ),
 ]

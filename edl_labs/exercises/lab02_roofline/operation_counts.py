@@ -52,8 +52,10 @@ class Intensity(Exercise):
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got == {_NOT_WRITTEN: case["kind"]}:
-            why = "the branch for this kind is not written yet, although the branch for another kind is"
-            raise Wrong(f"{_NOT_WRITTEN} for a {case['kind']}", why=why, next="write it, or move it above the `raise`")
+            why = "the branch for another kind is written, but the branch for this kind is not"
+            raise Wrong(
+                f"{_NOT_WRITTEN} for a {case['kind']}", why=why, next="write this branch, or move it above the `raise`"
+            )
         if got is None:
             why = "work_of() does not return anything for this kind yet"
             raise Wrong(
@@ -219,11 +221,11 @@ def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str
     ]
 
 
-_ELEMENTS = "you counted elements, not bytes"
-_WIDE = "your code counts as many bytes for a weight as for any other element"
-_ALL_NARROW = "your code counts as few bytes for every element as for a weight"
+_ELEMENTS = "your code counts elements, not bytes"
+_WIDE = "your code counts the weights with as many bytes as the other elements"
+_ALL_NARROW = "your code counts the other elements with as few bytes as the weights"
 _FOUR = "your code counts 4 bytes for every element"
-_ONCE = "your code counts the elements of a {} only once, although they are read and as many are written"
+_ONCE = "your code leaves out the input or the result of a {}"
 _PADDING = "your code counts the padding as input"
 _AN_EXAMPLE = "your code reads the weights again for each example"
 _AN_ELEMENT = "your code counts a weight and a bias for each element"
@@ -239,9 +241,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     once = forgotten == ["input", "result"]
     padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
     windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
-    of_weights = (
-        f"here weights have {counted(case.get('weight_itemsize', size), 'byte')} each, and other elements {size}"
-    )
+    of_weights = f"here a weight has {counted(case.get('weight_itemsize', size), 'byte')}, and any other element {size}"
     narrow = case.get("weight_itemsize", size)
     weights_alone = narrow != size and close(got, elements * narrow, rtol=1e-9)
     weights = parts.get("weights", 0.0)
@@ -256,7 +256,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
         (
             once,
             same,
-            "the input and the result have the same number of elements",
+            "the input and the result are both moved, and have the same number of elements",
             "add what is written to what is read",
         ),
         (
@@ -271,12 +271,12 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
             "features" in case and close(got, (total - weights / 2) * size, rtol=1e-9),
             "your code leaves out the weights or the biases of the norm",
             "there is one weight and one bias for each feature",
-            "count both",
+            "count weights and biases",
         ),
         (
             an_element,
             _AN_ELEMENT,
-            "there is one of each per feature, whatever the number of rows",
+            "each feature has one weight and one bias, however many rows there are",
             "count 2 × features",
         ),
         (
@@ -289,7 +289,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     found = [told for applies, *told in known if applies]
     if found:
         whats, whys, nexts = zip(*found, strict=True)
-        return Wrong(", or ".join(whats), why=", or ".join(whys), next=", or ".join(nexts))
+        return Wrong(", or ".join(whats), why="; ".join(whys), next=", or ".join(nexts))
     return Wrong(
         f"the bytes of a {case['kind']} are wrong",
         why=f"expected {total * size:.0f}, got {got:.0f}",

@@ -62,7 +62,10 @@ class RidgeAndBound(Exercise):
         then = "compare all times: which is the longest, and what takes that long?"
         arithmetic = [_peak_s(case) for case in cases]
         if _all_close(bounds, arithmetic) and all(name == "compute" for _, name in bounds):
-            why = "you returned 'compute' for all work; max() of a dict compares its keys, so the last name wins"
+            why = (
+                "you returned 'compute' for all work; max() of a dict compares the keys, and returns "
+                "the last name in the alphabet"
+            )
             return Wrong("your code compares names, or looks only at the arithmetic", why=why, next=then)
         whats = []
         for level_of, what in _ONE_LEVEL:
@@ -132,7 +135,7 @@ def _bound_mistake(case: Any, time_s: float, right_s: float) -> Wrong:
     all_bytes = sum(work["moved_bytes"].values())
     shared = [all_bytes / machine["bandwidth_byte_per_s"][level] for level in work["moved_bytes"]]
     if close(time_s, sum(moves) + compute_s):
-        what, why = "your code adds up times", "all memory levels and the arithmetic work at the same time"
+        what, why = "your code adds up times that overlap", "all memory levels and the arithmetic work at the same time"
     elif close(time_s, max(compute_s, sum(moves))):
         what, why = "your code adds up the times of the memory levels", "all levels work at the same time"
     elif work["flop"] and close(time_s, work["flop"] / max(*moves, compute_s)):
@@ -144,11 +147,17 @@ def _bound_mistake(case: Any, time_s: float, right_s: float) -> Wrong:
         what, why = "your code chooses the shortest of the times", "work is done only when its slowest part is done"
     elif any(close(time_s, one_s) for one_s in (*moves, compute_s)):
         longest = "compute" if close(compute_s, right_s) else max(zip(moves, work["moved_bytes"], strict=True))[1]
-        what, why = "another time is longer", f"{longest} takes {right_s:.7g} s, but your bound is {time_s:.7g} s"
+        what, why = (
+            "your bound is not the longest of the times",
+            f"{longest} takes {right_s:.7g} s, but your bound is {time_s:.7g} s",
+        )
     elif any(close(time_s, work["flop"] / peak) for peak in machine["peak_flop_per_s"].values()):
         what, why = "your code uses the peak of another dtype", f"the work is in {work['dtype']}"
     elif len(moves) > 1 and close(time_s, max(*shared, compute_s)):
-        what, why = "your code charges each level with all bytes", "moved_bytes says how many bytes each level moves"
+        what, why = (
+            "your code uses the bytes of all levels for each level",
+            "moved_bytes gives each level's own number of bytes",
+        )
     else:
         what, why = "the lower bound is wrong", f"expected {right_s:.7g} s, got {time_s:.7g} s"
     return Wrong(
@@ -172,7 +181,7 @@ class Amdahl(Exercise):
         unchanged = [name for name in case["classes"] if name not in case["faster"]]
         return Wrong(
             "your code looks up a factor for a class that has none",
-            why=f"faster has no {', '.join(map(repr, unchanged[:2]))}",
+            why=f"`faster` has no factor for {' or '.join(map(repr, unchanged[:2]))}",
             next="keep the old time for a class without a factor",
         )
 
@@ -258,7 +267,7 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     (
         lambda shares, faster: _old_over(sum(share / max(1, faster.get(name, 1)) for name, share in shares.items())),
         "your code does not use a factor below 1",
-        "such a factor makes a class slower: with 0.5 it takes twice as long",
+        "such a factor makes a class slower: with 0.5, the class takes twice as long",
     ),
     (
         lambda shares, faster: 2 - sum(share / faster.get(name, 1.0) for name, share in shares.items()),
@@ -298,7 +307,7 @@ def _speedup_mistake(case: Any, got: float, want: float) -> Wrong:
     elif got and close(100 * want, got):
         what, why = "your answer is a percentage", "expected a factor"
     elif close(got, 100 * (want - 1)):
-        what, why = "your answer is how many percent faster the whole is", "expected old time over new time"
+        what, why = "your answer says by how many percent the whole is faster", "expected old time over new time"
     else:
         what, why = "the speed-up is wrong", f"expected {want:.7g}, got {got:.7g}"
     return Wrong(what, why=why, next=_THEN)

@@ -169,11 +169,11 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
         _caps_strong,
         "your code applies largest_batch to strong scaling",
         "with strong scaling, the batch of all nodes stays the same, however many nodes there are",
-        "apply it only to weak scaling, where the batch grows with the nodes",
+        "apply largest_batch only to weak scaling, where the batch grows with the nodes",
     ),
     (
         _takes_speedup,
-        "your code does not divide the speed-up of strong scaling by the nodes, or accepts every speed-up",
+        "your code does not divide the speed-up of strong scaling by the number of nodes, or accepts every speed-up",
         "every wrong plan is strong scaling on all nodes",
         _EFFICIENCY,
     ),
@@ -188,8 +188,9 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
     (
         _divides_weak,
         "your code never finds weak scaling efficient enough",
-        "where weak scaling is right, your plan is different; with weak scaling, each node's share stays the same",
-        "do not divide the efficiency of weak scaling by the nodes a second time",
+        "wherever weak scaling is right, your plan is a different one; with weak scaling, "
+        "each node's share stays the same",
+        "do not divide the efficiency of weak scaling by the number of nodes a second time",
     ),
     (
         _is_short_everywhere,
@@ -201,9 +202,9 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
         _is_long_everywhere,
         "in your plans, a step on many nodes is too short with both kinds of scaling",
         "your wrong plans have too many nodes, never too few",
-        "pass to step_s the job's buckets and the batch of all nodes "
-        "(batch for strong scaling, batch × P for weak): it "
-        "divides the batch by the nodes itself, and not all sending is hidden",
+        "pass the job's buckets and the batch of all nodes "
+        "(batch for strong scaling, batch × P for weak) to step_s: it "
+        "divides the batch among the nodes itself, and it does not hide all sending",
     ),
 )
 
@@ -211,18 +212,30 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
 def _scaling_mistake(answer: Any, right: Any) -> Wrong:
     (got, nodes), (want, most) = answer, right
     if want == "none":
-        what, why = "a second node is not worth it here", "with two nodes the efficiency is already too low"
+        what, why = (
+            "your plan chooses scaling, but a second node is not worth it here",
+            "with two nodes the efficiency is already too low",
+        )
     elif got == "none":
-        what, why = "more than one node is useful here", f"{want} scaling with two nodes is efficient enough"
+        what, why = (
+            "your plan rejects scaling, but more than one node is useful here",
+            f"{want} scaling with two nodes is efficient enough",
+        )
     elif got == "weak":
-        what, why = "weak scaling does not reach more nodes here", "largest_batch or the efficiency limits it"
+        what, why = (
+            "you chose weak scaling, but it does not reach more nodes than strong scaling here",
+            "largest_batch or the efficiency limits it",
+        )
     elif nodes == most:
         what, why = (
-            "strong scaling does not reach more nodes here",
+            "you chose strong scaling, but it does not reach more nodes than weak scaling here",
             "both kinds reach equally many nodes; in that case the answer is weak",
         )
     else:
-        what, why = "strong scaling does not reach more nodes here", "with P nodes, each node has only 1/P of the batch"
+        what, why = (
+            "you chose strong scaling, but it does not reach more nodes than weak scaling here",
+            "with P nodes, each node has only 1/P of the batch",
+        )
     return Wrong(what, why=why, next="find the largest number of nodes for each kind of scaling, then compare the two")
 
 
@@ -235,9 +248,15 @@ def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
             f"your function returned {say(nodes)}; the cluster has {case['cluster']['nodes']}",
         )
     elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:
-        what, why = "your batch exceeds its limit", "P is not allowed when batch × P exceeds largest_batch"
+        what, why = "your plan's batch exceeds its limit", "P is not allowed when batch × P exceeds largest_batch"
     elif nodes > want[1]:
-        what, why = "the efficiency is too low with that many nodes", f"it must be at least {job['least_efficiency']}"
+        what, why = (
+            "with as many nodes as in your plan, the efficiency is too low",
+            f"it must be at least {job['least_efficiency']}",
+        )
     else:
-        what, why = "more nodes are efficient enough", f"your function returned {nodes}"
+        what, why = (
+            "your plan has too few nodes: a larger number is efficient enough, too",
+            f"your function returned {nodes}",
+        )
     return Wrong(what, why=why, next=_EFFICIENCY)

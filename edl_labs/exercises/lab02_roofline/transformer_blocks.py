@@ -85,14 +85,14 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
             "in your count, tokens attend to other sequences",
             "keep attention inside each sequence",
         ),
-        (want + ungrouped, "your count gives keys and values all heads", "use kv_heads for keys and values"),
+        (want + ungrouped, "your count uses all heads for keys and values, too", "use kv_heads for keys and values"),
         (3 * want, "your forward count includes the backward pass", "return only the forward pass first"),
     ]
     other = 1 - 1 / case["tokens"]  # both are near to a product that is missing: told by what is left of it
     near = [
         (
             want - attention * other,
-            "your attention grows linearly with the tokens",
+            "in your count, the work of attention grows only linearly with the tokens",
             "how many tokens does each token attend to?",
         ),
         (
@@ -132,10 +132,10 @@ def _attention_of_kv_heads(rows: list[_Row]) -> Wrong | None:
         ):
             why = (
                 "your count is right if kv_heads equals heads; "
-                "otherwise it is what kv_heads heads of attention would cost"
+                "otherwise it is the cost of attention with only kv_heads heads"
             )
             then = "kv_heads is the number of heads of keys and values: how many heads of queries use them?"
-            return Wrong(f"your count gives {which} kv_heads heads instead of `heads`", why=why, next=then)
+            return Wrong(f"your count gives {which} `kv_heads` heads instead of `heads`", why=why, next=then)
     return None
 
 
@@ -150,7 +150,8 @@ def _frozen_for_nothing(rows: list[_Row]) -> Wrong | None:
         return None
     return Wrong(
         "your count gives a frozen block no backward pass",
-        why="all else is right; a frozen weight needs no gradient, but the layers before the block still need theirs",
+        why="your other counts are right; a frozen weight needs no gradient, but the layers "
+        "before it still need gradients",
         next="each layer has two products in the backward pass: which of them does the previous layer need?",
     )
 
@@ -164,12 +165,12 @@ def _backward_mistake(case: Any, got: Any, want: Any) -> Wrong:
         )
     elif case["frozen"] and close(got[1], want[0], rtol=0.003):
         what, then = (
-            "your count freezes attention, too",
+            "your count treats attention as frozen, too",
             "queries, keys and values are results: what needs their gradients?",
         )
     elif close(got[1], want[0], rtol=0.003):
         what, then = (
-            "your backward pass has one product for each forward product",
+            "your backward pass has only one product for each forward product",
             "count a gradient for each of a product's two operands",
         )
     elif close(got[1], want[0] + want[1], rtol=0.003):

@@ -35,7 +35,8 @@ class AlignedShapes(Exercise):
             return
         shape, padded = case["shape"], got["padded"]
         if len(padded) == 1:
-            why = f"your function returned {str(padded[0])[:60]}, of type {type(padded[0]).__name__}"
+            value = f"{padded[0]:.4g}" if type(padded[0]) is float else str(padded[0])[:60]
+            why = f"your function returned {value}, of type {type(padded[0]).__name__}"
             raise Wrong(
                 "your function returned one value, expected three sides", why=why, next="return m, k, n, not their time"
             )
@@ -105,13 +106,13 @@ _RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
     (_as_bits, "your code compares bits with bytes", "how many bytes does a side of `bits`-bit elements have?"),
     (
         _of_all_elements,
-        "a side breaks the rule: it is not enough that a different side, or the product of all sides, obeys it",
+        "a side breaks the rule that you returned, even if another side or the product of all sides obeys it",
         "check m, k and n one by one: each has to obey the rule",
     ),
     (
         _never_the_widest,
         "your function never returned '128 B'",
-        "a shape that obeys 128 B obeys 16 B, too: which of the two do you check first?",
+        "a shape that obeys 128 B also obeys 16 B: which of these two rules do you check first?",
     ),
 ]
 
@@ -157,8 +158,12 @@ def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
         return Wrong("your answer is not one of the three answers", why=why, next="return 'none', '16 B' or '128 B'")
     if _ANSWERS.index(mine) < _ANSWERS.index(right):
         then = "how many elements of this dtype are in 16 bytes, and in 128?"
-        return Wrong("the product is better aligned than your answer says", why=why, next=then)
-    return Wrong("a side breaks the rule", why=why, next="check all three sides, each in bytes of this dtype")
+        return Wrong("your answer is too weak: the product is better aligned", why=why, next=then)
+    return Wrong(
+        "a side breaks the rule that you returned",
+        why=why,
+        next="check all three sides, each in bytes of this dtype",
+    )
 
 
 def _obeyed(case: Any, was: int, now: int) -> bool:
@@ -169,21 +174,25 @@ def _obeyed(case: Any, was: int, now: int) -> bool:
 def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
     shape, per_wide = case["shape"], 1024 // case["bits"]
     why = f"{shape} became {mine} in {case['dtype']}"
-    late = [f"{was} to {now}" for was, now in zip(shape, mine, strict=True) if now > was and _obeyed(case, was, now)]
+    late = [
+        f"{was} became {now}" for was, now in zip(shape, mine, strict=True) if now > was and _obeyed(case, was, now)
+    ]
     if late and mine != right:
-        why += f": {late[0]}, although that side obeyed the rule before"
+        why += f": {late[0]}, but obeyed the rule already"
         return Wrong(
-            "your code pads a side that obeys the rule already", why=why, next="round up to a multiple, not past it"
+            "your code pads a side that already obeys the rule", why=why, next="round up to a multiple, not past it"
         )
     if mine == shape:
         return Wrong(
-            "leaving the shape unchanged takes longer", why=why, next="try every rule, and compare work / rate"
+            "your code leaves the shape unchanged, but a padded shape takes less time",
+            why=why,
+            next="try every rule, and compare work / rate",
         )
     if all(side % per_wide == 0 for side in mine):
         then = "try smaller paddings, too: the added work takes time"
         return Wrong("you padded more than is worth it", why=why, next=then)
     if right == shape:
-        return Wrong("the padding costs more than it gains", why=why, next="try the shape without padding, too")
+        return Wrong("your padding costs more than it gains", why=why, next="try the shape without padding, too")
     if close(mine[0] * mine[1] * mine[2], right[0] * right[1] * right[2]):
         return Wrong(
             "your padding has the right amount of work, but on a different side", why=why, next="keep the order m, k, n"
@@ -195,7 +204,7 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
             "your code pads one side further than is useful while the other sides stay as they are", why=why, next=then
         )
     return Wrong(
-        "a different padding takes less time",
+        "your padding is not the best: a different one takes less time",
         why=why,
         next="divide the padded m·k·n by the rate of the rule that the padded shape obeys",
     )

@@ -53,13 +53,13 @@ def _mistake(case: Any, got: str) -> str:
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return f"{got[:40]!r} is not a dtype that autocast produces"
     if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
-        return f"neither an input nor autocast has the dtype {got} here"
+        return f"you returned {got}, but neither an input nor autocast has this dtype here"
     if got in ("float16", "bfloat16") and got != case["dtype"]:
-        return "autocast also casts inputs in the other short dtype"
+        return f"you returned {got}, but autocast also casts inputs in the other short dtype"
     if "float64" in case["inputs"] and len(set(case["inputs"])) > 1:
-        return "float64 is the wider of the two dtypes, whichever comes first"
+        return "your answer is not float64, the wider of the two dtypes"
     if "float64" in case["inputs"]:
-        return "autocast leaves float64 unchanged"
+        return "your answer casts float64, but autocast leaves float64 unchanged"
     return f"the result of {case['op']} is not in {got} here"
 
 
@@ -67,7 +67,7 @@ def _next(case: Any, got: str) -> str:
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return "write it as 'float32', 'float16', 'bfloat16' or 'float64'"
     if "float64" in case["inputs"]:
-        return "do not cast float64, whatever the operator, and widen the other operand"
+        return "whatever the operator, do not cast float64; if the other operand is narrower, widen it"
     if case["op"] in ("sum", "mean", "exp"):
         return (
             "look in the text above: for each device type, it says which of "
@@ -82,7 +82,10 @@ def _next(case: Any, got: str) -> str:
     if case["op"] == "scaled_dot_product_attention":
         return "this operator runs in the short dtype on both device types: is it on your list under exactly this name?"
     if case["op"] in _IN_THE_TABLE:
-        return "look up the operator in the table above, on this device, with a short and with a float32 input"
+        return (
+            "find this operator and this device in the table above: what is the result for a "
+            "short and for a float32 input?"
+        )
     if case["device_type"] == "cuda":
         return "look in torch's documentation of autocast, which lists the CUDA operators that are cast to float32"
     return 'call this operator on small tensors under torch.autocast("cpu", dtype=...), and look at .dtype'

@@ -229,7 +229,7 @@ def _logged(case: Any, got: Any, want: Any) -> None:
         )
         raise Wrong(what, why=why, next="what else divides by the scale, and how could it know that you already did?")
     if len(got["values"]) != len(want["values"]):
-        why = f"it returned {len(got['values'])} for {len(want['values'])} batches"
+        why = f"it returned {counted(len(got['values']), 'norm')} for {len(want['values'])} batches"
         raise Wrong(
             "train_logged does not return one norm for each batch", why=why, next="append a norm in every batch"
         )
@@ -300,7 +300,7 @@ _UNDO = "the loss is multiplied by the scale: what undoes that before optimizer.
 
 def _static(case: Any, got: Any, want: Any) -> None:
     if not all(map(math.isfinite, got["weights"])):
-        why = "its weights are no longer finite numbers"
+        why = "the weights are no longer finite numbers"
         times = times_too_large(case, got["values"])
         if times is not None and times > 2:
             why = f"the gradients of the first step are {times:.3g} times the true gradients; {why}"

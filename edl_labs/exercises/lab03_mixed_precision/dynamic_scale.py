@@ -82,7 +82,10 @@ class DynamicScale(Exercise):
                         "NaN is not infinite, so isinf returns False: use torch.isfinite(grad).all(), which finds both"
                     )
                 elif is_missed and _only_nan_is_seen(case, got, want):
-                    then = "your code skips steps with NaN, but not those with infinity: isnan does not find infinity"
+                    then = (
+                        "look for infinity, too: your code skips steps with NaN, but not those with infinity, "
+                        "which isnan does not find"
+                    )
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
 
@@ -259,7 +262,7 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
                 "your scaler takes a step with an infinite or NaN gradient",
                 "skip the step if any tensor has one bad value",
             )
-        return "infinity or NaN reached the weights", "look at every gradient before optimizer.step()"
+        return "your scaler let infinity or NaN reach the weights", "look at every gradient before optimizer.step()"
     if mine["skipped"] and not right["skipped"]:
         if not all(math.isfinite(_in_fp32(sum(part))) for part in step["gradients"]):
             what = "your scaler skips a clean step: its gradients are finite, and only their sum is not"
@@ -317,24 +320,24 @@ def _wrong_move(mine: float, right: float, *, scale: float) -> tuple[str, str]:
 
 def _wrong_scale(mine: Any, right: Any, *, clean: int, limit: float) -> tuple[str, str]:
     if mine["after"] > limit:
-        return "the scale grew beyond max_scale", "limit the growth: use the smaller of the grown scale and max_scale"
+        return "your scale grew beyond max_scale", "limit the growth: use the smaller of the grown scale and max_scale"
     if right["after"] < right["before"]:
         if right["after"] < 1 <= mine["after"]:
             return "your scale does not fall below 1", "let it fall below 1: large gradients need such a scale"
         if mine["after"] == mine["before"]:
-            return "the scale did not back off after an overflow", "back off in the first update() after the overflow"
-        return "the scale backed off by the wrong factor", "multiply it by backoff_factor, once per step"
+            return "your scale did not back off after an overflow", "back off in the first update() after the overflow"
+        return "your scale backed off by the wrong factor", "multiply it by backoff_factor, once per step"
     if right["after"] > right["before"]:
         if mine["after"] == mine["before"]:
             return (
-                "the scale did not grow when it should have",
+                "your scale did not grow when it should have",
                 "count clean steps, including the one that completes the interval",
             )
-        return "the scale grew by the wrong factor", "multiply it by growth_factor"
+        return "your scale grew by the wrong factor", "multiply it by growth_factor"
     if mine["after"] > mine["before"]:
         steps = "1 clean step" if clean == 0 else f"{clean + 1} clean steps in a row"
-        return "the scale grew too early", f"it grew after {steps}: what resets your counter to 0?"
-    return "the scale fell without an overflow", "when does your scaler forget that it found an overflow?"
+        return "your scale grew too early", f"it grew after {steps}: what resets your counter to 0?"
+    return "your scale fell without an overflow", "when does your scaler forget that it found an overflow?"
 
 
 def _told(number: int, step: Any, mine: Any, right: Any, case: Any) -> str:

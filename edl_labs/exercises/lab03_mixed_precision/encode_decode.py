@@ -29,7 +29,10 @@ class EncodeDecode(Exercise):
         fmt = case["format"]
         if _other_bias(fmt, got["decoded"], want["decoded"]):
             usual = 2 ** (fmt["exponent_bits"] - 1) - 1
-            why = f"{fmt['name']} has a bias of {fmt['bias']}, but your numbers are those of a bias of {usual}"
+            why = (
+                f"your numbers are those of a bias of {usual}, but this format has a bias of "
+                f"{fmt['bias']} ({fmt['name']})"
+            )
             raise Wrong(
                 "your code does not use the bias of the format", why=why, next='use fmt["bias"] in both functions'
             )
@@ -128,8 +131,8 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
         return "your decode() reads the sign the wrong way round"
     if field == 0 and 2 * mine == right:
         return (
-            "your subnormal is half as large as it should be: its "
-            "exponent must be that of exponent field 1, but with no leading 1"
+            "your decode() halves the value of a subnormal: a subnormal has the "
+            "exponent that belongs to exponent field 1, but no leading 1"
         )
     if field == 0:
         return "your decode() reads a subnormal like a normal number"
@@ -144,7 +147,8 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
         return "your encode() loses or flips the sign of a value"
     if fmt["rounding"] == "zero" and kind in ("edge", "large") and type(mine) is int and mine == right + 1:
         return (
-            "rounded toward zero, a finite value beyond the range becomes the largest number, but yours became infinity"
+            "your encode() returns infinity for a finite value beyond the range, but "
+            "rounding toward zero gives the largest number"
         )
     if kind == "exact" and type(mine) is int and _half_significand(mine, right, fmt):
         return "your encode() takes the fraction of math.frexp to be from 1 to 2, but it is from 0.5 to 1"
@@ -154,7 +158,7 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
             "the next power of two, but its exponent stays the same"
         )
     if fmt["rounding"] == "zero" and kind not in ("exact", "infinity", "NaN", "zero"):
-        return "your encode() does not cut off a value toward zero"
+        return "your encode() does not round a value toward zero"
     if type(mine) is int and kind == "near" and mine == right - 1:
         return (
             "your encode() cuts off a value toward zero, or rounds to "
@@ -204,7 +208,7 @@ _ENCODE_WHAT = {
     "near": "your encode() does not round a value to the nearest number",
     "subnormal": "your encode() does not round a value between two subnormals to one of them",
     "flush": "your encode() does not round a value near half of the smallest number to the nearest",
-    "edge": "your encode() does not round a value at the end of the range before it checks whether it is too large",
+    "edge": "your encode() does not round a value at the end of the range before it compares the value with the range",
     "large": "your encode() does not turn a value beyond the range into infinity (or NaN, if there is no infinity)",
     "infinity": "your encode() does not keep infinity (or return NaN, if there is no infinity)",
     "NaN": "your encode() does not keep NaN",
@@ -212,13 +216,14 @@ _ENCODE_WHAT = {
 }
 _ENCODE_NEXT = {
     "exact": "decode the code that you returned, and compare it with the value",
-    "tie": "at exactly half way, choose the neighbour whose last bit is 0",
+    "tie": "for a value exactly half way between two numbers, choose the one whose last bit is 0",
     "near": (
-        "divide by the distance between neighbours at this exponent, round that to a whole number, and put it back; "
+        "divide by the distance between neighbours at this exponent, and round the quotient to a whole number; "
         "int() cuts off, and round(x, m) keeps m decimal digits, not m bits"
     ),
-    "subnormal": "use one distance between neighbours below the smallest normal number: it no longer shrinks there",
-    "flush": "treat exactly half of the smallest number as a tie between 0 and 1 step",
+    "subnormal": "below the smallest normal number, use one fixed distance between neighbours: it "
+    "no longer shrinks there",
+    "flush": "treat exactly half of the smallest number as a tie between 0 and the smallest number",
     "edge": "round as if there were larger exponents; only then check whether the result is too large for the format",
     "large": "which code does the format have for a value that is too large?",
     "infinity": "handle infinity first: math.frexp(inf) has no usable exponent",

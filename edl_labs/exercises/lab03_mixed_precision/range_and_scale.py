@@ -28,7 +28,10 @@ class WhereItBreaks(Exercise):
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if _other_bias(case, got, want):
             usual = 2 ** (case["exponent_bits"] - 1) - 1
-            why = f"{case['name']} has a bias of {case['bias']}, but both of your ends are those of a bias of {usual}"
+            why = (
+                f"your `flushed` and `largest` are those of a bias of {usual}, but this format has "
+                f"a bias of {case['bias']} ({case['name']})"
+            )
             raise Wrong("your code does not use the bias of the format", why=why, next='use fmt["bias"]')
         for end in _ENDS:
             if got[end] != want[end]:
@@ -69,7 +72,7 @@ def _largest_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
 _LARGEST_SLIPS: list[tuple[Callable[[Any, float], float], str, str]] = [
     (
         lambda fmt, right: right * 2 if fmt["has_inf"] else right,
-        "your largest number is twice the right one: with has_inf, the largest exponent field is infinity and NaN",
+        "your largest number is twice the right one: with `has_inf`, the largest exponent field means infinity or NaN",
         "which exponent field is the last one for numbers?",
     ),
     (
@@ -102,7 +105,7 @@ class StaticScale(Exercise):
         if want["refused"] and not got["refused"]:
             why = f"{case['format']['name']}: a scale that saves 99 % of the values makes the largest ones overflow"
             raise Wrong(
-                "your function returned a scale where none is right",
+                "your function returned a scale where no scale is right",
                 why=why,
                 next="raise ValueError if every scale flushes too many values or overflows",
             )
@@ -165,7 +168,7 @@ def _overflows(fmt: Any, mine: Any, right: float) -> str:
     if mine < right:
         what = "your answer is rounded back to the largest number"
         return what + ": neighbours are further apart there than at 1"
-    return "a smaller whole number already overflows"
+    return "your answer is not the smallest whole number that overflows"
 
 
 def _rounded(fmt: Any, mine: Any, right: float) -> str:
@@ -178,7 +181,7 @@ def _rounded(fmt: Any, mine: Any, right: float) -> str:
 
 _END_MISTAKES = {"flushed": _flushed, "largest": _largest, "overflows": _overflows, "rounded": _rounded}
 _END_NEXT = {
-    "flushed": "halve the smallest number; to which neighbour does the tie go?",
+    "flushed": "halve the smallest number: to which of its two neighbours is this tie rounded?",
     "largest": "which code is the last before infinity, or before NaN where there is no infinity?",
     "overflows": "the middle between the largest number and the next one is a tie: in which direction is it rounded?",
     "rounded": "with m mantissa bits, up to which number do all whole numbers have a code? Try it with your encode()",
@@ -188,11 +191,13 @@ _END_NEXT = {
 def _scale_mistake(mine: Any, right: float) -> Wrong:
     if type(mine) not in (int, float) or not math.isfinite(mine) or mine <= 0 or math.frexp(mine)[0] != 0.5:
         why = "any other factor rounds every gradient once more"
-        return Wrong("the scale is not a power of two", why=why, next="try 2.0**k for whole k, including negative ones")
+        return Wrong(
+            "your scale is not a power of two", why=why, next="try 2.0**k for whole k, including negative ones"
+        )
     if close(mine, 1 / right):
         return Wrong(
             "your scale is the inverse of the right one",
-            why="gradients are multiplied by it",
+            why="gradients are multiplied by the scale",
             next="must gradients become larger or smaller?",
         )
     if mine < right:
@@ -203,12 +208,12 @@ def _scale_mistake(mine: Any, right: float) -> Wrong:
             else ""
         )
         return Wrong(
-            "too many values are still flushed", why=why, next=then or "count values, not bins; stay below 1 %"
+            "your scale still flushes too many values", why=why, next=then or "count values, not bins; stay below 1 %"
         )
     why = (
         f"your scale is {mine:g}; {right / mine:.3g} times that scale also saves 99 % of the "
         "values, and leaves more room above"
     )
     return Wrong(
-        "the scale is larger than needed", why=why, next="return the smallest scale that flushes less than 1 %"
+        "your scale is larger than needed", why=why, next="return the smallest scale that flushes less than 1 %"
     )

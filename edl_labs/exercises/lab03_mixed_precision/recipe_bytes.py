@@ -29,7 +29,9 @@ class BytesPerParameter(Exercise):
             what, then = _mistake(case, got[0], want[0])
             raise Wrong(what, why=why, next=then)
         if not close(got[1], want[1], rtol=1e-9):
-            why = f"resident {got[0]:g} is right, but you returned a peak of {got[1]:g} for {_words(case)}"
+            why = (
+                f"your resident bytes, {got[0]:g}, are right, but you returned a peak of {got[1]:g} for {_words(case)}"
+            )
             what, then = _peak_mistake(case, got, want)
             raise Wrong(what, why=why, next=then)
 
@@ -109,7 +111,7 @@ _LEFT_OUT = [
     (
         _whole_master_copy,
         "your code does not split the master copy",
-        "split it together with the optimizer's states, from ZeRO stage 1 on",
+        "split the master copy together with the optimizer's states, from ZeRO stage 1 on",
     ),
     (
         _frozen_master_copy,
@@ -137,9 +139,9 @@ def _peak_mistake(case: Any, got: Any, want: Any) -> tuple[str, str]:
             "count a copy of every weight that a pass uses, trained or not",
         )
     if case["zero_stage"] and case["gpus"] > 1:
-        return "the peak is wrong", "do not split temporary buffers: each GPU has them in full while they exist"
+        return "your peak is wrong", "do not split temporary buffers: each GPU has them in full while they exist"
     return (
-        "the peak is wrong",
+        "your peak is wrong",
         "count autocast's copy only at the peak: it exists only while the forward and backward pass need it",
     )
 
@@ -164,7 +166,7 @@ def _mistake(case: Any, mine: float, right: float) -> tuple[str, str]:
         )
     if case["trained"] < 1 and mine > right:
         return (
-            "weights that are not trained need no gradients, states or master copy",
+            "your count is too large: weights that are not trained need no gradients, states or master copy",
             "which of the parts did you count only for the trained share, and which for all weights?",
         )
     return _other_mistake(case, mine, right), _next(case)
@@ -174,7 +176,7 @@ def _other_mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
         return "your answer is not above 0, but every parameter costs something"
     if case["trained"] < 1 and mine < right:
-        return "frozen weights take memory, too"
+        return "your count is too small: frozen weights take memory, too"
     if case["offload"] and mine > right:
         return "your code still counts offloaded bytes on the GPU"
     if case["offload"] and mine < right:
@@ -184,16 +186,16 @@ def _other_mistake(case: Any, mine: float, right: float) -> str:
     if case["zero_stage"] and mine < right:
         return f"ZeRO stage {case['zero_stage']} does not split all that your code splits"
     if case["gpus"] > 1 and mine < right:
-        return "without ZeRO, every GPU holds everything"
+        return "your count is too small: without ZeRO, every GPU holds everything"
     if case["precision"] == "autocast" and close(mine, right + 2):
         return "your code counts a temporary copy as resident"
     if case["precision"] == "bf16" and mine > right:
         return "your code counts part of a pure bf16 training in fp32"
     if "8 bit" in case["optimizer"] and mine > right:
-        return "the states of an 8-bit optimizer have one byte each"
+        return "your count is too large: the states of an 8-bit optimizer have one byte each"
     if case["optimizer"] in ("sgd", "momentum") and mine > right:
         return f"{case['optimizer']} keeps fewer states than your code counts"
-    return "weights, copies, gradients and states add up to a different number"
+    return "your answer is not the sum of weights, copies, gradients and states"
 
 
 def _next(case: Any) -> str:

@@ -180,11 +180,11 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         return Wrong("most values are missing from your sum", why=why, next="does the sum contain every value once?")
     unused = len(case["values"]) - _entered(case, got)
     if unused > 0.1 * len(case["values"]):
-        why = f"the result does not depend on {counted(unused, 'value')} of {len(case['values'])}"
+        why = f"the result does not depend on {unused} of the {counted(len(case['values']), 'value')}"
         then = "do your parts cover all values? What is between [:mid] and [mid + 1:]?"
         return Wrong("some of the values never enter your sum", why=why, next=then)
     if unused:
-        why = f"the result does not depend on {counted(unused, 'value')} of {len(case['values'])}; {why}"
+        why = f"the result does not depend on {unused} of the {counted(len(case['values']), 'value')}; {why}"
         then = "what happens to the last value if the number of values is odd?"
         return Wrong("some of the values never enter your sum", why=why, next=then)
     longest = _longest_chain(case, got)
@@ -192,7 +192,7 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         then = (
             "what happens to a small number that is added to a large one? Keep the sums small, or add back what is lost"
         )
-        why = f"each sum is added directly to the next value, {longest} times in a row; {why}"
+        why = f"your code adds each value directly to the growing sum, {longest} times in a row; {why}"
         return Wrong("your running sum grew until the added values were lost", why=why, next=then)
     if len(got["operations"]) < 1.5 * len(case["values"]):
         then = "how long may a run of additions be before its sum is much larger than the next value?"
@@ -222,7 +222,9 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     plain = _uncorrected(case, got)
     if plain > len(case["values"]).bit_length():  # as many in a row as a sum of pairs takes, which is right
         why = f"the result comes from {plain} additions in a row that no subtraction checks; {why}"
-        return Wrong("some of your additions are not corrected", why=why, next="correct them, too, or add up in pairs")
+        return Wrong(
+            "some of your additions are not corrected", why=why, next="correct these additions, too, or add up in pairs"
+        )
     then = (
         "work out by hand one addition in which something is lost: added is the value minus the old loss; the new loss "
         "is (new − old) − added, and it is subtracted from the next value"

@@ -55,9 +55,9 @@ def _never_below_one(rows: list[_Row]) -> Wrong | None:
         is_below = not right["refused"] and right["scale"] < 1
         if not (mine["refused"] or mine["scale"] == 1) if is_below else mine != right:
             return None
-    why = "only the histograms that need a scale below 1 are wrong"
+    why = "only your answers for histograms that need a scale below 1 are wrong"
     then = "where does your search begin? The k of 2.0**k may be negative"
-    return Wrong("your scale is never below 1, although the right one may be", why=why, next=then)
+    return Wrong("your scale is never below 1, but the right scale may be", why=why, next=then)
 
 
 def _empty_bins_overflow(rows: list[_Row]) -> Wrong | None:
@@ -81,7 +81,7 @@ def _upper_edge_left_out(rows: list[_Row]) -> Wrong | None:
         return None  # who never refuses
     if not all(_begins_within(case, mine["scale"], filled_bins(case)[-1][0]) for case, mine, _ in odd):
         return None
-    why = "wherever you returned a scale although none is right, the lower edge of the highest bin fits"
+    why = "in every case where you returned a scale but no scale is right, the lower edge of the highest bin fits"
     then = "the values of a bin reach up to twice its lower edge: do they fit, too?"
     return Wrong("your code checks for overflow at the lower edge of the highest bin", why=why, next=then)
 
@@ -109,7 +109,7 @@ def _at_one_per_cent(rows: list[_Row]) -> Wrong | None:
             return None
         why = f"{case['format']['name']}: {lost} of {total} values become 0 at your scale of {mine['scale']:g}"
         then = "how does your comparison treat a share of exactly 0.01?"
-        what = "exactly 1 % of the values is flushed; it must be less than 1 %"
+        what = "your scale flushes exactly 1 % of the values, but less than 1 % is allowed"
         told = told or Wrong(what, why=why, next=then)
     return told
 

@@ -71,7 +71,7 @@ class TrainIt(Exercise):
         with torch_threads(1):
             start, light = _reference(case)
             loss = _loss(case, got["weights"])
-        why = f"the loss is {loss:.4g} after training; in fp32 it falls to {light:.4g} from {start:.4g}"
+        why = f"the loss is {loss:.4g} after training; in fp32 it falls from {start:.4g} to {light:.4g}"
         left_out = _left_out(case, got)
         if loss != loss or loss > _ALLOWED * light:
             _refuse_known(got, loss, start, why, left_out)
@@ -187,7 +187,7 @@ def _refuse_known(got: Any, loss: float, start: float, why: str, left_out: str) 
     """Wrong for what the order of the calls and the size of the loss tell of a network that did not learn."""
     calls, step = got["calls"], _NOTED["step"]
     if _DONE + _STEPPED in calls:
-        then = "leave it out: scaler.step(optimizer) calls it, unless gradients overflowed"
+        then = "leave optimizer.step() out: scaler.step(optimizer) calls it, unless gradients overflowed"
         raise Wrong("your loop calls optimizer.step() in addition to scaler.step()", why=why, next=then)
     if loss == start and calls.count(_BACKWARD + _ZEROED + step) == _STEPS:
         then = "call zero_grad() before backward(), or after the step"

@@ -63,7 +63,9 @@ class BucketSampler(Exercise):
         _refuse_no_batches(got)
         if len(got["epochs"]) != 3:
             raise Wrong(
-                "an epoch is missing", why="expected three epochs", next="yield a whole epoch on each iteration"
+                "one of your epochs is missing",
+                why="expected three epochs",
+                next="yield a whole epoch on each iteration",
             )
         for batches in (*got["epochs"], *got["by_script"], *got["by_seed"], *(got[name] for name in _SINGLE)):
             _refuse_no_permutation(case, batches)
@@ -233,7 +235,7 @@ def _refuse_no_batches(got: Any) -> None:
     if got["came"]:
         then = "yield each batch as one list of indices, instead of its indices one by one"
         raise Wrong(
-            "iterating gave something other than batches", why=f"one of the items is {got['came'][:80]}", next=then
+            "your sampler gave something other than batches", why=f"one of the items is {got['came'][:80]}", next=then
         )
 
 
@@ -243,14 +245,14 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
     if sorted(map(str, flat)) == sorted(map(str, case["lengths"])):
         why = f"the first batch is {str(batches[0])[:60]}"
         raise Wrong(
-            "the batches contain lengths, not indices",
+            "your batches contain lengths, not indices",
             why=why,
             next="put each sample's index in `lengths` into a batch, not its length",
         )
     if sorted(flat) != list(range(count)):
         twice = len(flat) - len(set(flat))
         raise Wrong(
-            "an epoch is not a permutation",
+            "an epoch of your sampler is not a permutation",
             why=f"of {count} samples, {count - len(set(flat) & set(range(count)))} are missing and {twice} are "
             "repeated",
             next="yield every index exactly once per epoch, including the last ones",
@@ -258,14 +260,14 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
     largest = max(map(len, batches))
     if largest > size:
         raise Wrong(
-            "a batch has more samples than batch_size",
+            "one of your batches has more samples than batch_size",
             why=f"the largest has {largest}; batch_size is {size}",
             next="put batch_size samples into every batch except one, which may have fewer",
         )
     short = [len(batch) for batch in batches if len(batch) < size]
     if len(short) > 1 or [] in batches:
         raise Wrong(
-            "more than one batch is not full",
+            "more than one of your batches is not full",
             why=f"iterating gave {len(batches)} batches, {len(short)} of them with fewer than {size} samples; {count} "
             f"samples make {-(-count // size)} batches, all full but one",
             next="a pool or bucket whose size is not a multiple of batch_size leaves a batch that is not full: cut "
@@ -277,50 +279,50 @@ def _refuse_wrong_seeds(got: Any) -> None:
     first, second, again = got["epochs"]
     if first != again or got["resumed"] != second:
         raise Wrong(
-            "the same seed and epoch gave a different order",
+            "your sampler gave different orders for the same seed and epoch",
             why="a run that stops in epoch 1 and resumes there, in another process, would see different batches",
             next="make a new generator from seed and epoch for every epoch, and use no other randomness; hash() of a "
             "string differs from process to process",
         )
     if got["once_more"] == second != got["untold"]:
         raise Wrong(
-            "iterating moved on to the next epoch",
+            "your sampler moves on to the next epoch by itself",
             why="iterating twice gave epoch 0 and then epoch 1 without a call to set_epoch()",
             next="change the epoch only in set_epoch()",
         )
     if got["once_more"] != got["untold"]:
         raise Wrong(
-            "iterating again gave a different order",
+            "iterating over your sampler again gave a different order",
             why="the epoch had not changed: a second pass over the same epoch would see different batches",
             next="make the generator where iteration begins, not where the epoch is set",
         )
     if got["untold"] != first:
         raise Wrong(
-            "before any call to set_epoch(), the epoch is not 0",
+            "before any call to set_epoch(), your sampler's epoch is not 0",
             why="a new sampler gave different batches than it does after set_epoch(0)",
             next="set the epoch to 0 in __init__",
         )
     if first == second:
         raise Wrong(
-            "every epoch has the same order",
+            "your sampler gives every epoch the same order",
             why="epochs 0 and 1 are identical",
             next="make the epoch part of the generator's seed",
         )
     if got["later"] in (first, second):
         raise Wrong(
-            "epochs repeat",
+            "your epochs repeat",
             why="epoch 2 has the same batches as an earlier epoch",
             next="put the epoch's number into the generator's seed, not only whether it is the first, or odd",
         )
     if first == got["other"] and second != got["other_next"]:
         raise Wrong(
-            "in epoch 0 the seed changes nothing",
-            why="two seeds gave an identical epoch 0 but a different epoch 1",
+            "your sampler ignores the seed in epoch 0",
+            why="two seeds gave the same batches in epoch 0, but different ones in epoch 1",
             next="0 times any seed is 0: join seed and epoch into one string, and seed the generator with that",
         )
     if first == got["other"]:
         raise Wrong(
-            "the seed changes nothing", why="two seeds gave the same batches", next="draw from a seeded generator"
+            "your sampler ignores the seed", why="two seeds gave the same batches", next="draw from a seeded generator"
         )
 
 
@@ -330,7 +332,7 @@ def _refuse_disturbed(got: Any) -> None:
     for name, by_script, by_seed in zip(names, got["by_script"], got["by_seed"], strict=True):
         if by_script != by_seed:
             raise Wrong(
-                "the sampler changes what the rest of the program draws",
+                "your sampler changes the random numbers that the rest of the program draws",
                 why=f"the sampler seeded {name}'s global generator, or drew from it: dropout and augmentation, which "
                 "share it, then draw the same numbers in every epoch, or different ones than without the sampler",
                 next="draw from your own random.Random(...): random.seed() and random.shuffle() use the shared "
@@ -347,26 +349,27 @@ def _refuse_waste(case: Any, batches: Any) -> None:
     mine = waste(lengths, batches)
     if mine > WASTE_SHARE * random:
         why = (
-            f"{percent(mine, digits=2)} of all positions are padding, and {percent(random, digits=2)} in random "
-            "batches: "
+            f"{percent(mine, digits=2)} of all positions are padding; in random batches, it "
+            f"is {percent(random, digits=2)}, and "
         )
         then = (
             "sequences that share a batch should have nearly the same length: what must be sorted, and how much of it?"
         )
         if mine > 0.9 * random:
             then = (
-                "either nothing is sorted by length, or each batch is sorted only within itself, or the sorted indices "
-                "are shuffled again before they are cut: sort pools of many batches, cut them, and shuffle whole "
+                "your code sorts nothing by length, or sorts only within each batch, or shuffles "
+                "the sorted indices again "
+                "before it cuts them: sort pools of many batches, cut the pools into batches, and shuffle whole "
                 "batches"
             )
-        raise Wrong("too much padding", why=why + "at most half of that is allowed", next=then)
+        raise Wrong("your batches have too much padding", why=why + "at most half of that is allowed", next=then)
 
 
 def _refuse_order(case: Any, batches: Any) -> None:
     alike = neighbours_alike(case["lengths"], batches)
     if not alike <= MOST_ALIKE:
         raise Wrong(
-            "the batches are in the order of their lengths",
+            "your batches are in the order of their lengths",
             why=f"the longest lengths of neighbouring batches have a rank correlation of {alike:.2f}; at most "
             f"{MOST_ALIKE} is allowed",
             next="use sorting only to decide which sequences share a batch, then shuffle the batches",
@@ -377,7 +380,7 @@ def _refuse_mates(one: Any, other: Any) -> None:
     share = mates(one, other)
     if share > MOST_MATES:
         raise Wrong(
-            "the same samples share a batch in every epoch",
+            "in your sampler, the same samples share a batch in every epoch",
             why=f"{percent(share, digits=2)} of all pairs share a batch again in the next epoch; at most "
             f"{percent(MOST_MATES, digits=2)} may",
             next="shuffle before you sort, and sort pools of several batches instead of everything",

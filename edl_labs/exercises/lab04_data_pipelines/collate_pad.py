@@ -33,13 +33,13 @@ class CollatePad(Exercise):
             raise _wrong_shape(case, tokens.shape, mask.shape, right_tokens.shape)
         if (str(tokens.dtype), str(mask.dtype)) == ("bool", "int64"):
             raise Wrong(
-                "tokens and mask are in the wrong order",
+                "your tokens and your mask are in the wrong order",
                 why="your function returned the mask first",
                 next="return the tokens first, then the mask: return tokens, mask",
             )
         if str(mask.dtype) != "bool" or str(tokens.dtype) != "int64":
             raise Wrong(
-                "tokens must be int64, and the mask bool",
+                "your tokens must be int64, and your mask must be bool",
                 why=f"your tokens are {tokens.dtype}, and your mask is {mask.dtype}",
                 next="create them with dtype=torch.long and dtype=torch.bool",
             )
@@ -47,7 +47,7 @@ class CollatePad(Exercise):
             if mask.all():
                 raise _all_true(lengths, mask.shape[1])
             row = int((mask != right_mask).any(axis=1).argmax())
-            told = "the mask is inverted" if (mask == ~right_mask).all() else "the mask does not follow the lengths"
+            told = "your mask is inverted" if (mask == ~right_mask).all() else "your mask does not follow the lengths"
             raise Wrong(
                 told,
                 why=f"row {row} has {lengths[row]} tokens, and its mask is true in {int(mask[row].sum())} places",
@@ -57,7 +57,7 @@ class CollatePad(Exercise):
         if not (tokens == right_tokens).all():
             _refuse_padding(case, tokens, right_mask, right_tokens)
             raise Wrong(
-                "the tokens are in the wrong places",
+                "your tokens are in the wrong places",
                 why="a row has its tokens first, in their order, and then pad_id up to its end",
                 next="print one row next to its sequence: at which position do they first differ?",
             )
@@ -70,38 +70,38 @@ def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
     longest, rows = max(len(sequence) for sequence in case["sequences"]), len(case["sequences"])
     yours = f"for {rows} sequences (an empty one counts too), expected shape {right}, got {tokens}"
     if len(tokens) == 2 and tokens == right[::-1] and tokens != right:
-        return Wrong("each sequence became a column", why=yours, next="make each sequence a row")
+        return Wrong("in your batch, each sequence is a column", why=yours, next="make each sequence a row")
     if len(tokens) == 2 and tokens[0] != rows and tokens[1] == right[1]:
         empty = sum(not sequence for sequence in case["sequences"])
         if tokens[0] == rows - empty:
             return Wrong(
-                "empty sequences were left out",
+                "your code leaves out empty sequences",
                 why=yours,
                 next="give an empty sequence a row that contains only padding",
             )
         if tokens[0] > rows:
             return Wrong(
-                f"there are {tokens[0]} rows for {rows} sequences",
+                f"your batch has {tokens[0]} rows for {rows} sequences",
                 why=yours,
                 next="round up only the width: the batch has exactly one row for each sequence",
             )
         return Wrong(
-            f"there are {tokens[0]} rows for {rows} sequences", why=yours, next="make one row for each sequence"
+            f"your batch has {tokens[0]} rows for {rows} sequences", why=yours, next="make one row for each sequence"
         )
     if tokens == right:
         return Wrong(
-            "tokens and mask have different shapes",
+            "your tokens and your mask have different shapes",
             why=f"tokens has shape {tokens}, mask {mask}",
             next="make one flag for each position of tokens",
         )
     if not longest and len(tokens) == 2:
         told = "a batch without any tokens must have no columns"
     elif len(tokens) == 2 and tokens[1] == longest:
-        told = "the width was not rounded up to the multiple"
+        told = "your code does not round the width up to the multiple"
     elif len(tokens) == 2 and tokens[1] > right[1]:
-        told = "the batch is padded further than it has to be"
+        told = "your code pads the batch further than it has to"
     else:
-        told = "the batch has the wrong shape"
+        told = "your batch has the wrong shape"
     why = (
         f"the longest of {right[0]} sequences has {longest} tokens, and multiple is {case['multiple']}; your shape is "
         f"{tokens}"
@@ -112,7 +112,7 @@ def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
 def _all_true(lengths: list[int], width: int) -> Wrong:
     row = next(row for row, length in enumerate(lengths) if length < width)
     return Wrong(
-        "the mask is true for padding too",
+        "your mask is true for padding, too",
         why=f"row {row} has {lengths[row]} tokens, and its mask is true in {width} places: either your code took the "
         "length after it had added padding to the given list, or it used no length at all",
         next="leave the given lists unchanged, and make each row's mask true in as many places as it has tokens",
@@ -124,7 +124,7 @@ def _refuse_padding(case: Any, tokens: Any, mask: Any, right: Any) -> None:
     behind = {int(token) for token in tokens[~mask]}
     if (tokens == right)[mask].all() and len(behind) == 1:
         raise Wrong(
-            f"the rows are padded with {behind.pop()}, not with pad_id",
+            f"your code pads the rows with {behind.pop()}, not with pad_id",
             why=f"pad_id is {case['pad_id']} here",
             next="pad each row with the given pad_id",
         )

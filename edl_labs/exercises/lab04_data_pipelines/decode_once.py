@@ -55,7 +55,7 @@ class DecodeOnce(Exercise):
         ):
             why = "in every case, your function returned the places of the transforms that have to stay"
             return Wrong(
-                "the transforms that stay were returned",
+                "you returned the transforms that stay",
                 why=why,
                 next="return the places of the transforms that may move, not of those that stay",
             )
@@ -64,19 +64,19 @@ class DecodeOnce(Exercise):
             then = (
                 "check a transform against those before it that stay: to be done first, it has to move past only these"
             )
-            return Wrong("transforms were compared with the random ones after them", why=why, next=then)
+            return Wrong("your code compares transforms with the random ones after them", why=why, next=then)
         if all(
             mine == {place for place in right if chain[place]["kind"] != "decode"}
             for chain, mine, right in zip(chains, answers, want, strict=True)
         ):
             why = "your answers contain everything else that may move, but never decoding, which has nothing before it"
             then = "return everything that may move; whether storing pixels is worth the space is a separate question"
-            return Wrong("decoding was left in the loader, but it may be done once", why=why, next=then)
+            return Wrong("you left decoding in the loader, but it may be done once", why=why, next=then)
         lost = sorted(_lost(chains, answers))
         if lost:
-            why = "in your answers, " + ", and ".join(f"no {mover} moves past a {other}" for mover, other in lost)
+            why = "in your answers, " + ", and ".join(f"no `{mover}` moves past a `{other}`" for mover, other in lost)
             then = "two kinds that may change places may do so whichever comes first: does your rule allow both orders?"
-            return Wrong("a transform that may move past those before it was left in the loader", why=why, next=then)
+            return Wrong("you left a transform in the loader, but it may move past those before it", why=why, next=then)
         fitting = {
             rule[0]: rule[1:]
             for rule in _rules()
@@ -126,19 +126,19 @@ def _moved(chain: Any, passes: set[tuple[str, str]], nearest: bool) -> set[int]:
 def _rules() -> Iterator[tuple[str, str, str, set[tuple[str, str]], bool]]:
     """What is wrong, why, what to do, and the wrong rule as `_moved` takes it."""
     free = {pair for one in _FREE for pair in (one, one[::-1])}
-    why = "your answers fit a rule that compares a transform only with the last one before it that stays"
+    why = "your answers are those of a rule that compares a transform only with the last earlier transform that stays"
     yield (
-        "only the nearest transform that stays was considered",
+        "your code considers only the nearest earlier transform that stays",
         why,
-        "compare a transform with every one before it that stays",
+        "compare a transform with every earlier transform that stays",
         free,
         True,
     )
     for one, other in itertools.combinations_with_replacement(_KINDS, 2):
         if (one, other) not in free and (one, other) != ("move", "cut"):  # of which `_should_stay` says more
             yield (
-                f"{_KINDS[one]} and {_KINDS[other]} were swapped",
-                f"a {one} before a {other} gives a different image than after it, for most functions",
+                f"your code swaps {_KINDS[one]} and {_KINDS[other]}",
+                f"for most functions, a `{one}` before a `{other}` gives a different image than after it",
                 "swap only pairs that give the same image for every function of their kind",
                 free | {(one, other), (other, one)},
                 False,
@@ -172,7 +172,10 @@ def _past_those_behind(chain: Any) -> set[int]:
 
 
 def _may_move(chain: Any, place: int, want: Any) -> Wrong:
-    what, name = "work that could be done once is done in every epoch", f"{chain[place]['name']!r} (place {place})"
+    what, name = (
+        "in your answer, work that could be done once is done in every epoch",
+        f"{chain[place]['name']!r} (place {place})",
+    )
     if all(before in want for before in range(place)):
         why, then = (
             f"nothing that has to stay comes before {name}",
@@ -188,7 +191,7 @@ def _should_stay(chain: Any, place: int, want: Any) -> Wrong:
     step = chain[place]
     if step["random"]:
         return Wrong(
-            "a random transform was done once for all epochs",
+            "your answer does a random transform once for all epochs",
             why=f"{step['name']!r} (place {place}) would give the same result in every epoch",
             next="keep every transform that is drawn again for each sample in the loader",
         )
@@ -197,18 +200,18 @@ def _should_stay(chain: Any, place: int, want: Any) -> Wrong:
     blocker = next(other for other in before if {step["kind"], other["kind"]} not in free)
     if {step["kind"], blocker["kind"]} == {"move", "cut"}:
         return Wrong(
-            "a cut and a move were swapped",
+            "you swapped a `cut` and a `move`",
             why=f"{step['name']!r} before {blocker['name']!r} shows the model a different part of the image",
             next="mirror a small image and cut its left half, in both orders: are the pixels the same?",
         )
     if blocker["random"]:
         return Wrong(
-            "a transform moved past a random one that it does not commute with",
+            "you moved a transform past a random one with which it does not commute",
             why=f"{step['name']!r} gives a different image when it comes before {blocker['name']!r}",
             next="try both orders on a small image: are the pixels the same?",
         )
     return Wrong(
-        "a transform moved past one that has to stay",
+        "you moved a transform past one that has to stay",
         why=f"{blocker['name']!r} has to stay after a random transform, and {step['name']!r} works on its result",
         next="check the transforms that have to stay too, even if they are not random themselves",
     )

@@ -22,14 +22,18 @@ def host_waits(program: Any, slower: str) -> Wrong | None:
         why = (
             f"a copy without non_blocking=True blocks the host until it ends, so nothing is loaded meanwhile: {slower}"
         )
-        return Wrong("the host waits for each copy to end", why=why, next="copy with non_blocking=True")
+        return Wrong(
+            "in your program, the host waits for each copy to end", why=why, next="copy with non_blocking=True"
+        )
     ahead = [_awaited_before_loading(program, index) for index in copies]
     if sum("all" in kinds for kinds in ahead) > half:
         why = f"before it loads the next batch, it waits for everything that was launched: {slower}"
-        return Wrong("the host waits for the device in every step", why=why, next=ONE_WAIT)
+        return Wrong("in your program, the host waits for the device in every step", why=why, next=ONE_WAIT)
     if sum("copy" in kinds for kinds in ahead) > half:
         why = f"it starts the copy of batch i, waits for that copy to end, and only then loads batch i + 1: {slower}"
-        return Wrong("the host waits for each copy before it loads the next batch", why=why, next=ONE_WAIT)
+        return Wrong(
+            "in your program, the host waits for each copy before it loads the next batch", why=why, next=ONE_WAIT
+        )
     return None
 
 
@@ -56,7 +60,7 @@ def needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
     steps = [index for index, entry in enumerate(program) if entry["op"] == "launch"]
     if len({program[index]["stream"] for index in (*copies, *steps)}) == 1:
         then = "operations in one stream run one after another: use one stream for copies and another for steps"
-        return Wrong("steps and copies share a stream, so they never overlap", why=slower, next=then)
+        return Wrong("your steps and copies share a stream, so they never overlap", why=slower, next=then)
     if len(copies) != len(steps):
         return None
     late = [(number, _awaited_step(program, index)) for number, index in enumerate(copies)]
@@ -64,8 +68,11 @@ def needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
     if len(odd) > len(copies) / 2:
         number, step = odd[-1]
         why = f"the copy of batch {number} waits for the step of batch {step}, which uses another slot: {slower}"
-        then = f"wait only for the last user of this buffer: with {case['slots']} slots, batch {number - case['slots']}"
-        return Wrong("copies wait for steps that use other buffers", why=why, next=then)
+        then = (
+            f"wait only for the last step that used this buffer: with {case['slots']} slots, "
+            f"that of batch {number - case['slots']}"
+        )
+        return Wrong("your copies wait for steps that use other buffers", why=why, next=then)
     return None
 
 

@@ -116,7 +116,7 @@ def _judge_work(run: Replay, case: Any) -> None:
     steps = [entry.get("duration_s") for entry in run.program if entry["op"] == "launch"]
     if loads != case["load_s"] or steps != case["step_s"]:
         raise Wrong(
-            "each batch must be loaded once and stepped once, in order",
+            "your code does not call load() and step() once for each batch, in order",
             why=f"got {len(loads)} loads and {len(steps)} steps for {count} batches",
             next="call load(buffer, i) and step(buffer, i) for i = 0, 1, 2, …, and add no work of your own",
         )
@@ -127,7 +127,7 @@ def _judge_memory(run: Replay, case: Any) -> None:
     own = [entry for entry in run.program if entry["op"] == "alloc"][2:-1]
     if any(entry["where"] == PAGEABLE for entry in own):
         raise Wrong(
-            "the batches are loaded into pageable memory",
+            "your code loads the batches into pageable memory",
             why="copies from pageable memory are staged, and each one blocks the host until it ends",
             next="allocate the host buffers with pin_memory=True",
         )
@@ -152,14 +152,14 @@ def _judge_data(run: Replay, case: Any) -> None:
     if races:
         roles = frozenset(_role(run.program[index]) for index in (races[0].first, races[0].second))
         raise Wrong(
-            _RACES.get(roles, "two operations access the same bytes in no fixed order"),
+            _RACES.get(roles, "in your program, two operations access the same bytes in no fixed order"),
             why=f"{_in_words(run.program, races[0].first)} and {_in_words(run.program, races[0].second)} use the same "
             "bytes, and no event, stream or host wait makes one finish before the other starts",
             next=_missing_order(run.program, races[0].first, races[0].second),
         )
     if not _is_right(run, case):
         raise Wrong(
-            "a step worked on the wrong batch",
+            "in your program, a step works on the wrong batch",
             why="step(buffer, i) does not read the data that load(buffer, i) loaded",
             next="follow one batch from load() to step(): which buffers hold it, and which one does step() read?",
         )
@@ -179,14 +179,24 @@ def _buffer_slip(run: Replay, case: Any) -> Wrong | None:
             "the loaded batches never reach the device",
             "call gpu.copy(destination, source): the source comes last",
         )
-        return Wrong("batches are copied from the device to the host", why=why, next=then)
+        return Wrong("your code copies batches from the device to the host", why=why, next=then)
     if any(where[buffer] != DEVICE for buffer in read):
-        why = "its first argument is a host buffer, into which a later batch is loaded"
-        return Wrong("step works on the host's buffer", why=why, next="pass it the device buffer that the copy filled")
+        why = "step() must work on the device, and a later batch is loaded into that buffer"
+        return Wrong(
+            "your code passes a host buffer to step()",
+            why=why,
+            next="pass step() the device buffer that the copy filled",
+        )
     made = sum(entry["op"] == "alloc" and entry["where"] == DEVICE for entry in run.program) - 1
     if len(set(read)) == 1 < min(case["slots"], made):
-        why = f"{made} were allocated, but each batch is copied into the same one, while a step may still be reading it"
-        return Wrong("all batches use the same device buffer", why=why, next="use the slot's buffer on both sides")
+        why = (
+            f"your code allocated {made}, but copies each batch into the same one, while a step may still be reading it"
+        )
+        return Wrong(
+            "your code copies all batches into the same device buffer",
+            why=why,
+            next="use the slot's buffer on both sides",
+        )
     return None
 
 
@@ -231,10 +241,10 @@ def _events(records: list[dict[str, Any]]) -> set[int]:
 
 
 _RACES = {
-    frozenset(("copy", "load")): "a host buffer is filled again while it is still being copied",
-    frozenset(("copy", "step")): "a step and a copy use the same device buffer in no fixed order",
-    frozenset(("step", "results")): "the results are read before the last step is done",
-    frozenset(("copy",)): "two copies use the same buffer in no fixed order",
+    frozenset(("copy", "load")): "your program fills a host buffer again while it is still being copied",
+    frozenset(("copy", "step")): "in your program, a step and a copy use the same device buffer in no fixed order",
+    frozenset(("step", "results")): "in your program, the results are read before the last step is done",
+    frozenset(("copy",)): "in your program, two copies use the same buffer in no fixed order",
 }
 
 
@@ -281,7 +291,7 @@ def _judge_time(run: Replay, case: Any) -> None:
     )
     if sum(entry["op"] == "synchronize" for entry in run.program) >= len(case["load_s"]):
         why = f"synchronize() is called once per batch, and nothing is loaded meanwhile: {slower}"
-        raise Wrong("the host waits for the device in every step", why=why, next=ONE_WAIT)
+        raise Wrong("in your program, the host waits for the device in every step", why=why, next=ONE_WAIT)
     slip = host_waits(run.program, slower) or _buffer_slip(run, case) or needless_order(run.program, case, slower)
     if slip:
         raise slip

@@ -15,7 +15,7 @@ from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, PackedBins, replay_bins
 
 _PACKED = 0.5  # of the points: two functions, and the one that is right keeps its half
-_LATER = "a sequence was put into a later row than necessary"
+_LATER = "your code put a sequence into a later row than necessary"
 _UNPROVEN = "your looks do not prove that no earlier row had room"
 LOOKS = 3  # times n log2 n, promised in the lab's text
 
@@ -88,9 +88,10 @@ class PackSequences(Exercise):
     def _judge_first_fit(self, case: Any, got: Any) -> None:
         if got["leaf"]:
             raise Wrong(
-                "tree.put() was given the number of a leaf, not of a row",
-                why=f"{got['leaf']} is the node where the walk down the tree ended, as tree.room() numbers nodes; rows "
-                "are counted from 0, one for each sequence",
+                "your code gave tree.put() the number of a leaf, not of a row",
+                why=f"{got['leaf']} is the number of the node where your walk down "
+                "the tree ended; rows have numbers of "
+                "their own, counted from 0",
                 next="find the row that belongs to this leaf: row i is node tree.leaves + i",
             )
         if max(case["lengths"]) > case["capacity"]:
@@ -169,33 +170,35 @@ def _replayed(case: Any, text: str) -> PackedBins:
 def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     if mask.shape != right.shape or str(mask.dtype) != "bool":
         raise Wrong(
-            "the mask has the wrong shape or dtype",
+            "your mask has the wrong shape or dtype",
             why=f"got {mask.dtype} with shape {mask.shape}, for a row of capacity {case['mask_capacity']}",
             next="return one bool for each pair of positions in the row",
             keeps=_PACKED,
         )
     if (mask == right).all():
         return
-    told, then = "the mask is wrong", "write down the mask of two sequences of two tokens by hand"
+    told, then = "your mask is wrong", "write down the mask of two sequences of two tokens by hand"
     size = case["mask_capacity"]
     if (mask == right.T).all():
-        told, then = "the mask is transposed", "make row i say what position i may look at"
+        told, then = "your mask is transposed", "make row i say what position i may look at"
     elif any(mask[i, j] for i in range(size) for j in range(i + 1, size)):
-        told, then = "a token looks into the future", "let position i look only at positions up to i"
+        told, then = "in your mask, a token looks into the future", "let position i look only at positions up to i"
     elif (mask & ~right)[: sum(case["mask_lengths"])].any():
-        told, then = "a token looks into another sequence", "where does its own sequence begin?"
+        told, then = "in your mask, a token looks into another sequence", "where does its own sequence begin?"
     elif mask[sum(case["mask_lengths"]) :].any():
         told, then = (
-            "padding looks at something",
+            "in your mask, padding looks at something",
             "let positions after the last sequence see nothing, not even themselves",
         )
     elif (right & ~mask).any():
         told, then = (
-            "a token does not see enough of its own sequence",
+            "in your mask, a token does not see enough of its own sequence",
             "let each token see itself and all earlier tokens of its sequence",
         )
     place = [int(n) for n in (mask != right).nonzero()[0][:1]] + [int(n) for n in (mask != right).nonzero()[1][:1]]
-    where = f"for lengths {case['mask_lengths']}, the entry for position {place[0]} looking at {place[1]} is wrong"
+    where = (
+        f"for lengths {case['mask_lengths']}, the entry for position {place[0]} looking at position {place[1]} is wrong"
+    )
     raise Wrong(told, why=where, next=then, keeps=_PACKED)
 
 
@@ -203,13 +206,13 @@ def _judge_refusal(case: Any, refused: str) -> None:
     place = max(range(len(case["lengths"])), key=case["lengths"].__getitem__)
     if not refused:
         raise Wrong(
-            "a sequence longer than a row was packed",
+            "your code packed a sequence that is longer than a row",
             why=f"sequence {place} has {case['lengths'][place]} tokens, but a row has room for {case['capacity']}",
             next="raise a ValueError that names the sequence's index",
         )
     if str(place) not in "".join(c if c.isdigit() else " " for c in refused).split():
         raise Wrong(
-            "the error does not say which sequence is too long",
+            "your error does not say which sequence is too long",
             why=f"it says {refused[:120]!r}, but does not name sequence {place}",
             next="include its index in the message: a real data set has a million sequences",
         )
@@ -218,10 +221,10 @@ def _judge_refusal(case: Any, refused: str) -> None:
 def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
     if sorted(str(i) for row in rows for i in row) == sorted(map(str, case["lengths"])):
         why = f"the first row is {str(rows[0])[:60]}"
-        raise Wrong("the rows contain lengths, not indices", why=why, next="use a sequence's index in `lengths`")
+        raise Wrong("your rows contain lengths, not indices", why=why, next="use a sequence's index in `lengths`")
     if sorted(i for row in rows for i in row) != list(range(len(case["lengths"]))):
         raise Wrong(
-            "not every sequence is packed exactly once",
+            "your rows do not contain every sequence exactly once",
             why="an index is missing, or occurs twice",
             next="count the indices in your rows",
         )
@@ -235,7 +238,7 @@ def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
     told = sorted(tuple(sorted(case["lengths"][i] for i in row)) for row in rows)
     if told != sorted(tuple(sorted(row)) for row in run.bins):
         raise Wrong(
-            "the returned rows differ from those in the tree",
+            "the rows that you returned differ from those in the tree",
             why=f"your function returned {counted(len(rows), 'row')}; it filled {counted(len(run.bins), 'row')} of the "
             "tree",
             next="for each row that was filled, return the indices of the sequences that you put there",
@@ -253,7 +256,7 @@ def _emptiest(rooms: list[int], length: int, row: int, capacity: int) -> int:
 
 _RULES: tuple[tuple[str, str, str, _Rule], ...] = (
     (
-        "a row with exactly enough room was skipped",
+        "your code skipped rows with exactly enough room",
         "sequences that would have filled an earlier row exactly were put into a later one",
         "compare with >=: room that is exactly as large as the sequence is enough",
         lambda rooms, length, row, capacity: next(
@@ -261,14 +264,14 @@ _RULES: tuple[tuple[str, str, str, _Rule], ...] = (
         ),
     ),
     (
-        "only the current row was filled; your code did not look at earlier rows again",
+        "your code filled only the current row, and did not look at earlier rows again",
         "each sequence is in the same row as the previous one, or in the next row",
         "start at the first row each time: a shorter sequence may fit where a longer one did not",
         lambda rooms, length, row, capacity: row if rooms[row] >= length else row + 1,
     ),
     (
         "your code chose the last row with room, not the first",
-        "in no case did a row after the chosen one have room, but earlier rows did",
+        "no row after the chosen one ever had room, but earlier rows did",
         "below which of a node's two children are the earlier rows?",
         lambda rooms, length, row, capacity: max(i for i, room in enumerate(rooms) if room >= length),
     ),
@@ -301,8 +304,8 @@ def _follows(case: Any, puts: list[tuple[int, int]], rule: _Rule) -> bool:
 def _judge_packing(case: Any, run: PackedBins) -> None:
     if run.unsorted is not None:
         raise Wrong(
-            "a long sequence came after a shorter one",
-            why=f"put {run.unsorted} is longer than the one before it",
+            "your code put a long sequence after a shorter one",
+            why=f"put {run.unsorted} places a longer sequence than the put before it",
             next="put the sequences in decreasing order of length, the longest first",
         )
     if run.skipped is not None:
@@ -314,13 +317,15 @@ def _judge_packing(case: Any, run: PackedBins) -> None:
     if run.unproven is not None:
         raise Wrong(
             _UNPROVEN,
-            why=f"before put {run.unproven}, the nodes that you had looked at left it open",
+            why=f"before put {run.unproven}, the nodes that you had looked at left open whether an "
+            "earlier row had room",
             next="decide by the values of tree.room(): a node with too little room rules out all rows below it",
         )
     count, most = len(case["lengths"]), most_looks(len(case["lengths"]))
     if run.looks > most:
         raise Wrong(
-            "too many looks at the tree",
-            why=f"your code looked {run.looks:,} times for {count} sequences; {most:,} looks are allowed, 3 n log2 n",
+            "your code looks at the tree too often",
+            why=f"your code looked {run.looks:,} times for {count} sequences; at most 3 n log2 n = "
+            f"{most:,} are allowed",
             next="walk down from the root instead of along the rows: one look at a node can rule out all rows below it",
         )

@@ -97,9 +97,9 @@ def _wrong_rate(workers: int, answer: Any, right: float, limit: str) -> Wrong:
     why = f"with {counted(workers, 'worker')}, the rate is {right:.4g} batches/s (limit: {limit}); {yours}"
     if workers == 0:
         then = "add up the times: without workers, the main process loads and steps in turn, and nothing overlaps"
-        return Wrong("the rate without workers is wrong", why=why, next=then)
+        return Wrong("your rate without workers is wrong", why=why, next=then)
     return Wrong(
-        "the rate is wrong",
+        "your rate is wrong",
         why=why,
         next=f"work out the bounds of {limit!r} and {own[:20]!r} again: the smaller one is the rate"
         if own != limit
@@ -140,79 +140,79 @@ _EACH = "work out a rate for each resource (workers, cores, disk and step), and 
 _IN_TURN = "add up what a worker does for a batch: it computes, waits and reads, one after the other"
 _WORKING = "which of cpu_s, wait_s and disk_s keep a core busy?"
 _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
-    ("wait_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["disk_s"])),
-    ("disk_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["wait_s"])),
-    ("cpu_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["wait_s"] + m["disk_s"])),
+    ("your code leaves wait_s out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["disk_s"])),
+    ("your code leaves disk_s out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["wait_s"])),
+    ("your code leaves cpu_s out of a worker's time", _IN_TURN, _slip(one=lambda m: m["wait_s"] + m["disk_s"])),
     (
-        "only the longest part of a worker's time was counted",
+        "your code counts only the longest part of a worker's time",
         _IN_TURN,
         _slip(one=lambda m: max(m["cpu_s"], m["wait_s"], m["disk_s"])),
     ),
     (
-        "loading and stepping were overlapped although there are no workers",
+        "your code overlaps loading and stepping, but there are no workers",
         "add up the times: without workers, the main process loads and steps in turn",
         _like_one,
     ),
     (
-        "a step on the cores was counted as free for the loader",
+        "your code counts a step on the cores as free for the loader",
         "count the step's core time too: it needs step_threads cores, each for step_s",
         _slip(on_cores=lambda m: m["cpu_s"]),
     ),
     (
-        "a step on a device was counted as using a core",
+        "your code counts a step on a device as using a core",
         "count no core time for the step if step_threads is 0",
         _slip(on_cores=lambda m: m["cpu_s"] + max(1, m["step_threads"]) * m["step_s"]),
     ),
     (
-        "every step was counted as using one core",
+        "your code counts every step as using one core",
         "count step_threads cores, each for step_s; if step_threads is 0, count none",
         _slip(on_cores=lambda m: m["cpu_s"] + m["step_s"]),
     ),
     (
-        "the step's cores were subtracted for the whole time",
-        "subtract them only for step_s of each batch: during the rest of it, workers can use these cores",
+        "your code subtracts the step's cores for the whole time",
+        "subtract these cores only for step_s of each batch: during the rest of the time, workers can use them",
         _slip(on_cores=lambda m: m["cpu_s"], cores=lambda m: m["cores"] - m["step_threads"]),
     ),
-    ("the number of cores was left out", _EACH, _slip(on_cores=lambda m: _NONE_S)),
-    ("the disk was assumed to serve every worker at full speed", _EACH, _slip(disk=lambda m: _NONE_S)),
-    ("the step was left out", _EACH, _slip(step=lambda m: _NONE_S)),
+    ("your code leaves out the number of cores", _EACH, _slip(on_cores=lambda m: _NONE_S)),
+    ("your code assumes that the disk serves every worker at full speed", _EACH, _slip(disk=lambda m: _NONE_S)),
+    ("your code leaves out the step", _EACH, _slip(step=lambda m: _NONE_S)),
     (
-        "a step on the cores was counted as using only one core",
+        "your code counts a step on the cores as using only one core",
         "count step_threads cores, each for step_s",
         _slip(on_cores=lambda m: m["cpu_s"] + (m["step_s"] if m["step_threads"] else 0.0)),
     ),
     (
-        "a worker that waits was counted as keeping a core busy",
+        "your code counts a worker that waits as keeping a core busy",
         _WORKING,
         _slip(on_cores=lambda m: m["cpu_s"] + m["wait_s"] + m["step_threads"] * m["step_s"]),
     ),
     (
-        "a worker that reads was counted as keeping a core busy",
+        "your code counts a worker that reads as keeping a core busy",
         _WORKING,
         _slip(on_cores=lambda m: m["cpu_s"] + m["disk_s"] + m["step_threads"] * m["step_s"]),
     ),
     (
-        "a worker was counted as keeping a core busy while it waits and reads",
+        "your code counts a worker as keeping a core busy while it waits and reads",
         _WORKING,
         _slip(on_cores=lambda m: m["cpu_s"] + m["wait_s"] + m["disk_s"] + m["step_threads"] * m["step_s"]),
     ),
     (
-        "the step's time was multiplied by its threads",
+        "your code multiplies the step's time by its threads",
         "use step_s as it is, the time of a step with all of its threads: the threads count only for the cores",
         _slip(step=lambda m: m["step_s"] * max(1, m["step_threads"])),
     ),
     (
-        "the step's time was divided by its threads",
+        "your code divides the step's time by its threads",
         "use step_s as it is, the time of a step with all of its threads: the threads count only for the cores",
         _slip(step=lambda m: m["step_s"] / max(1, m["step_threads"])),
     ),
     (
-        "the times of all resources were added up",
+        "your code adds up the times of all resources",
         "return the smallest bound: with workers, all resources work at the same time",
         _slip(held=lambda bounds: 1 / sum(1 / bound for bound in bounds)),
     ),
     (
-        "the largest of the bounds was returned, not the smallest",
+        "your function returned the largest of the bounds, not the smallest",
         "return the smallest bound: a loop cannot be faster than its slowest part",
         _slip(held=max),
     ),

@@ -52,7 +52,7 @@ class ReadPlan(Exercise):
         kinds = {kind for case, plan in zip(cases, joined, strict=True) for kind in _shards_read(case, plan)}
         if kinds == {"whole", "by sample"}:
             return Wrong(
-                "each shard is read either whole or sample by sample, never anything in between",
+                "your plans read each shard either whole or sample by sample, never anything in between",
                 why="none of your plans reads through some gaps of a shard and jumps over others",
                 next="decide for each gap separately: is reading it cheaper than one seek?",
             )
@@ -97,19 +97,19 @@ def _refuse_impossible(case: Any, plan: Any) -> None:
         whole = len(read) == 3 and all(type(number) is int for number in read)
         if not whole or not 0 <= read[0] < len(case["shard_bytes"]):
             raise Wrong(
-                "a read is not a tuple (shard, start, stop) of whole numbers",
-                why=f"one of your reads is {str(read)[:60]}",
+                "one of your reads is not a tuple (shard, start, stop) of whole numbers",
+                why=f"the read is {str(read)[:60]}",
                 next="give the shard's number as in `wanted`, then the first byte and the byte after the last",
             )
         if not 0 <= read[1] < read[2] <= case["shard_bytes"][read[0]]:
             raise Wrong(
-                "a read goes beyond its shard",
+                "one of your reads goes beyond its shard",
                 why=f"shard {read[0]} has {case['shard_bytes'][read[0]]:,} bytes; the read is {read[1]} to {read[2]}",
                 next="give bytes with 0 <= start < stop; no read has to go beyond the last wanted sample",
             )
     if len(plan) > _MAX_READS:
         raise Wrong(
-            "the plan has thousands of reads",
+            "your plan has thousands of reads",
             why=f"it has {len(plan):,}",
             next="combine reads: even one read for each sample would be fewer",
         )
@@ -131,7 +131,7 @@ def _refuse_gaps(case: Any, plan: Any) -> None:
     if missing:
         where, then = _which_missing(case, plan, missing)
         raise Wrong(
-            f"wanted samples were never read{where}",
+            f"your plan leaves out wanted samples{where}",
             why=f"{len(missing)} of {len(case['wanted'])} are missing; the first of them is {missing[0]}",
             next=then,
         )
@@ -167,9 +167,9 @@ def _refuse_lengths(case: Any, plan: Any) -> None:
             return
         shard, start, length = plan[0]
         raise Wrong(
-            "the third number of a read is its length instead of its stop",
-            why=f"({shard}, {start}, {length}) reads up to byte {length}; with {start + length} in its place, and so "
-            "on, every wanted sample is read",
+            "in your reads, the third number is the length instead of the stop",
+            why=f"({shard}, {start}, {length}) reads up to byte {length}; with stops such as {start + length} here, "
+            "every wanted sample would be read",
             next="give (shard, start, stop), in the same form as the wanted samples",
         ) from None
 
@@ -180,42 +180,42 @@ _Rule = Callable[[int, int, int, int, int, float], bool]
 _SEEK = "how many bytes does the disk read in the time of one seek? A shorter gap is cheaper to read than to jump"
 _WORTH = (
     "compare each gap with seek_s * byte_per_s, the bytes that the disk reads in the time of one seek: a shorter gap "
-    "is cheaper to read; seek_s / byte_per_s is about 0, and not a number of bytes"
+    "is cheaper to read; seek_s / byte_per_s is about 0, and is not a number of bytes"
 )
 _GAP = "measure a gap from where one sample stops to where the next one starts"
 _RULES: tuple[tuple[str, str, _Rule], ...] = (
     (
-        "no gap was read through: your code joined only adjacent samples",
+        "your plans do not read through any gap: they join only adjacent samples",
         _WORTH,
         lambda first, last, end, start, stop, worth: start <= end,
     ),
     (
-        "large gaps were read through, and small ones jumped over",
+        "your plans read through large gaps, and jump over small ones",
         _SEEK,
         lambda first, last, end, start, stop, worth: start - end >= worth,
     ),
     (
-        "the gap was measured from the start of the read before it",
+        "your code measures a gap from the start of the read before it",
         _GAP,
         lambda first, last, end, start, stop, worth: start - first <= worth,
     ),
     (
-        "the gap was measured from the start of the sample before it",
+        "your code measures a gap from the start of the sample before it",
         _GAP,
         lambda first, last, end, start, stop, worth: start - last <= worth,
     ),
     (
-        "the gap was measured to the stop of the sample after it",
+        "your code measures a gap to the stop of the sample after it",
         _GAP,
         lambda first, last, end, start, stop, worth: stop - end <= worth,
     ),
     (
-        "a gap was compared with the sample after it instead of a seek of this disk",
+        "your code compares a gap with the sample after it, not with a seek of this disk",
         _SEEK,
         lambda first, last, end, start, stop, worth: start - end <= stop - start,
     ),
     (
-        "a gap was compared with the sample before it instead of a seek of this disk",
+        "your code compares a gap with the sample before it, not with a seek of this disk",
         _SEEK,
         lambda first, last, end, start, stop, worth: start - end <= end - last,
     ),
@@ -247,21 +247,21 @@ def _shards_read(case: Any, plan: list[tuple[int, int, int]]) -> Iterator[str]:
 
 
 def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
-    slower = f"it takes {seconds(mine['time_s'])}, and {seconds(best['time_s'])} would be enough"
+    slower = f"your plan takes {seconds(mine['time_s'])}, but {seconds(best['time_s'])} would be enough"
     known = _known_plan(case, plan)
     if known:
         what, then = known
         return Wrong(what, why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}", next=then)
     if mine["seeks"] > best["seeks"] and mine["read_bytes"] <= best["read_bytes"]:
         return Wrong(
-            "the plan jumps over gaps that it should read",
+            "your plan jumps over gaps that it should read",
             why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
             next="in which order are the bytes stored on the disk, and when is a gap cheaper to read than to jump "
             "over?",
         )
     if mine["read_bytes"] > best["read_bytes"] and mine["seeks"] <= best["seeks"]:
         return Wrong(
-            "the plan reads unwanted data",
+            "your plan reads unwanted data",
             why=f"with {mine['seeks']} seeks for {byte_count(mine['read_bytes'])}, {slower}",
             next="how many bytes does the disk read in the time of one seek? A longer gap is cheaper to jump over",
         )
@@ -278,20 +278,20 @@ def _known_plan(case: Any, plan: Any) -> tuple[str, str] | None:
     inside = {shard: [start for at, start, _ in reads if at == shard] for shard, _, _ in reads}
     if any(starts != sorted(starts) for starts in inside.values()):
         return (
-            "the plan does not read in the order of the disk",
+            "your plan does not read in the order of the disk",
             "in which order are the bytes of a shard stored there?",
         )
     turns = sum(one[0] != other[0] for one, other in itertools.pairwise(reads))
     if turns >= len(inside):
         return (
-            "the reads go back and forth between the shards",
+            "your reads go back and forth between the shards",
             "each change of shard is a seek: in which order are the bytes stored on the disk?",
         )
     if len(reads) == len(set(wanted)):
-        return "every sample is read separately", "when is a gap cheaper to read than to jump over?"
+        return "your plan reads every sample separately", "when is a gap cheaper to read than to jump over?"
     if len(reads) == len(inside):
         return (
-            "the plan reads unwanted data: it reads each shard in one go",
+            "your plan reads unwanted data: it reads each shard in one go",
             "how many bytes does the disk read in the time of one seek?",
         )
     return None

@@ -54,7 +54,7 @@ class StageLadder(Exercise):
         if error != "VirtualWorkersError":
             return None
         return Wrong(
-            "a stage was called with a sample that does not exist",
+            "your code called a stage with a sample that does not exist",
             why=f"there are {case['samples']} samples, 0 to {case['samples'] - 1}; the file ends after the last one",
             next="count the samples from 0",
         )
@@ -77,7 +77,7 @@ class StageLadder(Exercise):
             )
         if not any(reading.op == "now" for reading in run.readings):
             raise Wrong(
-                "the machine's own clock was never read",
+                "your code never read the machine's own clock",
                 why="the stages run on a modelled machine; time.perf_counter() and similar clocks measure this "
                 "computer",
                 next="read the clock of `vw` before and after each run",
@@ -89,8 +89,8 @@ class StageLadder(Exercise):
         for rung, right, without in zip(rungs, want["rungs"], before, strict=False):
             if close(rung[2], without, rtol=TOLERANCE) and not close(rung[2], right[2], rtol=TOLERANCE):
                 raise Wrong(
-                    "a stage was left out of the run that ends with it",
-                    why=f"your cumulative time of {rung[0]}, {seconds(rung[2])} per sample, is the time without that "
+                    "your code left out a stage in the run that ends with this stage",
+                    why=f"your cumulative time of {rung[0]!r}, {seconds(rung[2])} per sample, is the time without that "
                     "stage",
                     next="if the stages are counted from 0, which of them are in stages[:k]?",
                 )
@@ -123,14 +123,14 @@ def _refuse_other_columns(rungs: Any, right: Any) -> None:
         return
     if _alike([(name, all_s, own_s) for name, own_s, all_s in rungs], right):
         raise Wrong(
-            "alone and cumulative are in the wrong order",
-            why=f"for {rungs[1][0]}, your function returned the time with all stages before it first",
+            "in your answer, alone_s and cumulative_s are in the wrong order",
+            why=f"for {rungs[1][0]!r}, the first time that your function returned includes all stages before it",
             next="return (name, alone_s, cumulative_s)",
         )
     if _alike([(name, own_s, all_s * place) for place, (name, own_s, all_s) in enumerate(rungs, 1)], right):
         raise Wrong(
-            "the cumulative time was divided by the number of stages too",
-            why=f"{rungs[1][0]}, the second stage, has half of the right value: {seconds(rungs[1][2])} per sample",
+            "your code divides the cumulative time by the number of stages, too",
+            why=f"{rungs[1][0]!r}, the second stage, has half of the right value: {seconds(rungs[1][2])} per sample",
             next="divide only by the number of samples: cumulative is the time in all of these stages together",
         )
 
@@ -140,7 +140,7 @@ def _refuse_one_sample(case: Any, program: Any) -> None:
     seen = {entry["offset"] // entry["bytes"] for entry in program if entry["op"] == "read"}
     if len(seen) == 1 < case["samples"]:
         raise Wrong(
-            "only one sample was run, but each figure must be the mean over all samples",
+            "your code ran only one sample, but each figure must be the mean over all samples",
             why=f"sample {seen.pop()} was read, but the other {case['samples'] - 1} were not",
             next="between two clock readings, run all samples once, from cold; divide the difference by their number",
         )
@@ -212,30 +212,30 @@ def _replayed(case: Any, text: Any) -> WorkersReplay:
 
 def _wrong_rung(case: Any, rung: Any, *, which: str, mine: float, right: Any) -> Wrong:
     good = right[1] if which == "alone" else right[2]
-    why = f"for {rung[0]}, {which}: expected {1e3 * good:.4g} ms per sample, got {1e3 * mine:.4g} ms"
+    why = f"for {rung[0]!r}, {which}: expected {1e3 * good:.4g} ms per sample, got {1e3 * mine:.4g} ms"
     if close(mine, good * case["samples"], rtol=TOLERANCE):
         return Wrong("your time is that of all samples together", why=why, next="divide by the number of samples")
     if which == "alone" and close(mine, right[2], rtol=TOLERANCE):
         return Wrong(
-            "the time of a stage alone includes the stages before it",
+            "your time of a stage alone includes the stages before it",
             why=why,
             next="run only that stage between the two clock readings",
         )
     stage = next(stage for stage in case["stages"] if stage["name"] == rung[0])
     if mine < good and stage["kind"] == "read" and (which == "alone" or stage is case["stages"][0]):
         return Wrong(
-            "a stage was measured warm instead of cold",
+            "your code measured a stage warm instead of cold",
             why=why,
             next="an earlier run left the data in the page cache: what empties it?",
         )
     if mine < good and which == "cumulative":
         return Wrong(
-            "a cumulative time is too short",
+            "your cumulative time is too short",
             why=why,
             next="start each run cold, and run the stages sample by sample: two of them may share a disk",
         )
     return Wrong(
-        "a rung of the ladder is wrong",
+        "one of your rungs is wrong",
         why=why,
         next="between two clock readings, run all samples once, from cold",
     )
@@ -248,8 +248,8 @@ def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
         for time_s in times_s:
             if not any(close(span, time_s * case["samples"], rtol=1e-6, atol=1e-9) for span in spans):
                 raise Wrong(
-                    "a figure is not the difference of any two clock readings",
-                    why=f"for {name}, your time is {seconds(time_s)} per sample; no two readings differ by "
+                    "one of your figures is not the difference of any two clock readings",
+                    why=f"for {name!r}, your time is {seconds(time_s)} per sample; no two readings differ by "
                     f"{case['samples']} times that",
                     next="take one pair of readings around all samples, and divide their difference by the number of "
                     "samples",

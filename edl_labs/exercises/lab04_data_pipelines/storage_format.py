@@ -46,7 +46,7 @@ class StorageFormat(Exercise):
         if not close(picked, min(want["cost_s"]), rtol=1e-6):
             raise Wrong(
                 f"{got['pick']} is not the cheapest format",
-                why=f"it costs {seconds(picked)}, and another one costs {seconds(min(want['cost_s']))}",
+                why=f"it costs {seconds(picked)}, but another format costs only {seconds(min(want['cost_s']))}",
                 next="compare the costs that format_cost_s returns for each format, on this disk and for this access",
             )
 
@@ -86,26 +86,28 @@ def _told(mine: Any, right: float, form: Any, access: Any, disk: Any) -> str:
 
     stored = access["samples"] * form["sample_bytes"]
     fits = stored <= disk["cache_bytes"]
-    uncached = "a data set exactly as large as the page cache was assumed not to fit into it"
-    uncached = uncached if stored == disk["cache_bytes"] else "the page cache was left out"
+    uncached = "your code assumes that a data set exactly as large as the page cache does not fit into it"
+    uncached = uncached if stored == disk["cache_bytes"] else "your code leaves out the page cache"
     unit_always = max(exact, form["unit_bytes"])
     omissions = {
         uncached: total(fits=False),
-        "every epoch after the first was assumed to need no disk": total(fits=True),
-        "the smallest unit that a random read fetches was left out": total(each=exact, fits=fits),
-        "the smallest unit of a random read was applied to sequential reads too": total(each=unit_always, fits=fits),
-        "the cost includes columns that are not read": total(
+        "your code assumes that no epoch after the first needs the disk": total(fits=True),
+        "your code leaves out the smallest unit that a random read fetches": total(each=exact, fits=fits),
+        "your code applies the smallest unit of a random read to sequential reads, too": total(
+            each=unit_always, fits=fits
+        ),
+        "your cost includes columns that are not read": total(
             each=max(form["sample_bytes"], form["unit_bytes"]) if scattered else form["sample_bytes"], fits=fits
         ),
-        "columns were skipped in a format that is not columnar": total(
+        "your code skips columns in a format that is not columnar": total(
             each=max(form["sample_bytes"] * access["column_share"], form["unit_bytes"])
             if scattered
             else form["sample_bytes"] * access["column_share"],
             fits=fits,
         ),
-        "the time for opening files was left out": total(opens=0, fits=fits),
-        "a seek was counted for every sample of a sequential read": total(seeks=read, fits=fits),
-        "only one seek per epoch was counted for a random read": total(seeks=1, fits=fits),
+        "your code leaves out the time for opening files": total(opens=0, fits=fits),
+        "your code counts a seek for every sample of a sequential read": total(seeks=read, fits=fits),
+        "your code counts only one seek per epoch for a random read": total(seeks=1, fits=fits),
     }
     for told, value in omissions.items():
         if close(mine, value, rtol=1e-6) and not close(value, right, rtol=1e-6):
@@ -124,7 +126,7 @@ def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
     if told:
         return Wrong(told, why=why, next="read the table and the rules below it again")
     return Wrong(
-        "the cost of a format is wrong", why=why, next="work out the disk's time and the processor's time per epoch"
+        "your cost of a format is wrong", why=why, next="work out the disk's time and the processor's time per epoch"
     )
 
 
@@ -190,39 +192,42 @@ def _one_seek_in_all(form: Any, access: Any, disk: Any) -> float:
 _CACHE = "compare the whole data set, as it is stored, with the cache: all samples, with all of their columns"
 _UNIT = "fetch at least unit_bytes for a random read: round a smaller read up to that, and leave a larger one as it is"
 _SLIPS: dict[tuple[str, str], _Slip] = {
-    ("your code requires only the columns that are read to fit into the page cache", _CACHE): _slip(
+    ("your code compares only the columns that are read with the page cache", _CACHE): _slip(
         cached=lambda form, access: _stored(form, access) * _share(form, access)
     ),
-    ("your code requires only the samples that an epoch reads to fit into the page cache", _CACHE): _slip(
+    ("your code compares only the samples that an epoch reads with the page cache", _CACHE): _slip(
         cached=lambda form, access: _reads(access) * form["sample_bytes"]
     ),
-    ("your code requires only the bytes that an epoch fetches to fit into the page cache", _CACHE): _slip(
+    ("your code compares only the bytes that an epoch fetches with the page cache", _CACHE): _slip(
         cached=lambda form, access: _reads(access) * _fetched(form, access)
     ),
     (
-        "opening and parsing were counted only once for a data set that is cached",
+        "your code counts opening and parsing only once for a data set that is cached",
         "count opening and parsing in every epoch: the page cache saves only the disk's time",
     ): _slip(total=lambda io_s, cpu_s, cold, all_: cold * (io_s + cpu_s)),
     (
-        "only one seek was counted for all epochs of a sequential read",
+        "your code counts only one seek for all epochs of a sequential read",
         "count a seek at the beginning of every epoch that reads from the disk",
     ): _one_seek_in_all,
-    ("the share of columns was applied after rounding up to a unit, so less than a unit is fetched", _UNIT): _slip(
-        fetched=_share_of_units
-    ),
-    ("reads were rounded up to whole units", _UNIT): _slip(fetched=_in_units),
     (
-        "disk and processor were assumed to work at the same time",
+        "your code applies the share of columns after it rounds up to a unit, so it fetches less than a unit",
+        _UNIT,
+    ): _slip(fetched=_share_of_units),
+    ("your code rounds reads up to whole units", _UNIT): _slip(fetched=_in_units),
+    (
+        "your code assumes that disk and processor work at the same time",
         "add up their times: here they do not overlap",
     ): _slip(total=lambda io_s, cpu_s, cold, all_: max(cold * io_s, all_ * cpu_s)),
     (
-        "parsing was counted once per opened file instead of once per sample",
+        "your code counts parsing once per opened file instead of once per sample",
         "count one parse for each sample that is read, however many files are opened for it",
     ): _slip(opened=lambda form, disk: form["opens_per_sample"] * (disk["open_s"] + form["parse_s"])),
-    ("a sequential epoch reads `reads` samples in your code", "use all `samples` there: `reads` is for random order"): (
-        _slip(reads=lambda access: access["reads"])
-    ),
-    ("a random epoch reads all samples in your code", "use `reads` there: all `samples` are for sequential order"): (
-        _slip(reads=lambda access: access["samples"])
-    ),
+    (
+        "your code reads `reads` samples in a sequential epoch",
+        "use all `samples` in a sequential epoch: `reads` is for random order",
+    ): _slip(reads=lambda access: access["reads"]),
+    (
+        "your code reads all samples in a random epoch",
+        "use `reads` in a random epoch: all `samples` are for sequential order",
+    ): _slip(reads=lambda access: access["samples"]),
 }

@@ -65,7 +65,7 @@ class Prefetcher(Exercise):
         judge_closing(got)
         if got["threads_left"]:
             raise Wrong(
-                "a thread is still running after close()",
+                "your thread is still running after close()",
                 why=f"{items_taken(got['taken'])} taken, then close() was called; when it returned, a new thread was "
                 "still alive",
                 next="signal the thread to stop, even if it is waiting at a full queue, and wait in close() until it "
@@ -73,7 +73,7 @@ class Prefetcher(Exercise):
             )
         if case["take"] < 0 and not got["source_closed"]:
             raise Wrong(
-                "the source was left open",
+                "your code left the source open",
                 why="its last item was taken, but its `finally` never ran",
                 next="iterate over the source until it ends",
             )
@@ -93,7 +93,7 @@ class Prefetcher(Exercise):
                 and one["given"] > 100 * case["depth"]
             ):
                 return Wrong(
-                    "the whole source is drawn before the first item is passed on",
+                    "your code draws the whole source before it passes on the first item",
                     why=f"more than {100 * case['depth']} items of an endless source were drawn, but none was "
                     "delivered",
                     next="put each item as soon as it is drawn: list(source), for example, waits for the source's end",

@@ -38,15 +38,16 @@ class WhoseFault(Exercise):
             return
         if _FASTER.get(want) == got and _seconds_are_slow(case["timeline"]):
             raise Wrong(
-                "a slow batch seems to be missing from a worker's rate",
-                why="each worker's second batch takes over 1.5 times as long as any later one, and counts like them",
+                "your code seems to leave a slow batch out of a worker's rate",
+                why="each worker's second batch takes over 1.5 times as long as any later one, but "
+                "counts like all others",
                 next="leave out only each worker's first batch, and count all the others",
             )
         host = _billed(case["timeline"])
         raise Wrong(
             f"this loop is not {got}",
             why=f"number of workers: {_workers(case['timeline'])}; the first batch of each does not count; "
-            f"the host spent {seconds(host['next'])} in next and "
+            f"the host spent {seconds(host['next'])} in `next` and "
             f"{seconds(host['else'])} elsewhere",
             next=_NEXT[got],
         )
@@ -113,9 +114,10 @@ def _misread_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
     for bound, slow in (("data-bound", "a slower loader"), ("compute-bound", "a slower device")):
         if got == ["balanced" if right == bound else right for right in want]:
             return Wrong(
-                f"{slow} was always called balanced, however much slower it is",
+                f"your function always answers 'balanced' for {slow}, however slow it is",
                 why=f"your function never returned {bound}, and every other verdict is right",
-                next="use one limit for both sides: balanced means a faster rate of at most 1.1 times the slower one",
+                next="use one limit for both sides: a loop is balanced if the faster side's rate is at "
+                "most 1.1 times the slower side's",
             )
     return _difference_as_rule(cases, got)
 
@@ -143,10 +145,11 @@ def _difference_as_rule(cases: list[Any], got: list[Any]) -> Wrong | None:
     for unit, distance in kinds.items():
         if parts(distance):
             return Wrong(
-                "balanced was decided by a difference, not by a ratio",
+                "your code decides 'balanced' by a difference, not by a ratio",
                 why=f"a fixed limit on the difference in {unit} explains all of your verdicts, but the same difference "
                 "means more in one loop than in another",
-                next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
+                next="divide the faster side's rate by the slower side's rate: the loop is balanced up "
+                "to a quotient of 1.1",
             )
     return None
 
@@ -159,12 +162,12 @@ def _another_limit(rates: list[tuple[float, float]], got: list[Any]) -> Wrong | 
     if close <= CLOSE < far:
         return None
     drawn, seen = ("narrow", far) if far <= CLOSE else ("wide", close)
-    was = "not called balanced" if far <= CLOSE else "called balanced"
+    was = "not called 'balanced'" if far <= CLOSE else "called 'balanced'"
     return Wrong(
-        f"your range for balanced is too {drawn}",
+        f"your range for 'balanced' is too {drawn}",
         why=f"a loop whose two rates differ by a factor of {seen:.4g} was {was}: either your limit is not 1.1, or it "
         "limits the difference of the rates instead of their ratio",
-        next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
+        next="divide the faster side's rate by the slower side's rate: the loop is balanced up to a quotient of 1.1",
     )
 
 
@@ -227,22 +230,22 @@ _SPANS = "divide the number of spans by the sum of their durations, for each wor
 _LOADS = "how fast could the workers load? Use their own spans, not those of the host"
 _STEPS = "how long does a step take? Use the spans of the device, without the gaps between them"
 _ONE = (
-    "one worker's rate was used as the loader's rate",
+    "your code uses one worker's rate as the loader's rate",
     "several workers load at the same time",
     "what is the rate of all workers together?",
 )
 _COUNTED = (
-    "each worker's first batch was counted",
+    "your code counts each worker's first batch",
     "your verdicts fit rates over all batches, but a worker's first batch includes its start and imports",
     "leave out each worker's first batch, and no other",
 )
 _ONE_LEFT_OUT = (
-    "only a single first batch was left out, instead of one for each worker",
+    "your code leaves out only a single first batch, instead of one for each worker",
     "your verdicts fit rates without the very first batch, but with the first batches of the other workers",
     "leave out the first batch of every worker: it includes that worker's start and imports",
 )
 _WITH_WAITS = (
-    "a worker's rate was computed over the time from its first load to its last, including waits",
+    "your code computes a worker's rate over the time from its first load to its last, including waits",
     "between two loads, a worker may wait at a full queue, and that time is not loading time",
     "add up only the durations of the loads, without each worker's first",
 )
@@ -251,7 +254,7 @@ _SIDES = {
     "worker by worker, all": _WITH_WAITS,
     "worker by worker, after the first": _WITH_WAITS,
     "whole time": (
-        "rates were computed over the whole time, including waits",
+        "your code computes rates over the whole time, including waits",
         "that time includes waits for the other side, pauses and the start of the workers",
         _SPANS,
     ),
@@ -262,30 +265,38 @@ _SIDES = {
     "one worker": _ONE,
     "one worker, first batches": _ONE,
     "step to step": (
-        "the time from one step to the next was used as the time of a step",
+        "your code uses the time from one step to the next as the time of a step",
         "the device may wait for data in between, and that time is not part of the step",
         _STEPS,
     ),
     "host's step": (
-        "the host's time outside next was used as the time of a step",
-        "launch and item are spans of the host: they include its pauses, and miss work that it does not wait for",
+        "your code uses the host's time outside `next` as the time of a step",
+        "`launch` and `item` are spans of the host: they include its pauses, and miss work for which it does not wait",
         _STEPS,
     ),
-    "host's launch": ("the host's launch was used as the time of a step", "a launch only starts the step", _STEPS),
-    "host's next": ("the host's time in next was used as the loader's", "it includes waits and copies too", _LOADS),
+    "host's launch": (
+        "your code uses the host's launch as the time of a step",
+        "a launch only starts the step",
+        _STEPS,
+    ),
+    "host's next": (
+        "your code uses the host's time in `next` as the loader's time",
+        "the host's time includes waits and copies, too",
+        _LOADS,
+    ),
     "host's next, later": (
-        "the host's time in next was used as the loader's",
-        "it includes waits and copies too",
+        "your code uses the host's time in `next` as the loader's time",
+        "the host's time includes waits and copies, too",
         _LOADS,
     ),
     "host's two": (
-        "both rates were computed from the host's spans",
+        "your code computes both rates from the host's spans",
         "these include the host's waits for data and for steps",
         _SPANS,
     ),
     "no bracket": (
-        "the loader's rate is not batches divided by time: parentheses are missing",
-        "n - 1 / t, with a worker's batches n and their time t, explains all of your verdicts",
+        "your loader's rate is not batches divided by time: parentheses are missing",
+        "for a worker that loads n batches in the time t, a rate of n - 1 / t explains all of your verdicts",
         "put the difference in parentheses: divide n - 1, the batches that count, by their time",
     ),
 }

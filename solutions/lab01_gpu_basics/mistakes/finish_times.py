@@ -1,5 +1,5 @@
 # %% mistake="copies_never_block"
-# told: the host did not wait for a blocking copy to end
+# told: in your answer, the host does not wait for a blocking copy to end
 # %% replace
 host_s = max(host_s, device_s)
 # %% by
@@ -12,7 +12,7 @@ device_s = max(device_s, host_s) + duration_s
 
 
 # %% mistake="device_begins_too_early"
-# told: the device began an operation before it was launched
+# told: in your answer, an operation begins before it was launched
 # %% replace
 host_s = max(host_s, device_s)
 # %% by
@@ -27,7 +27,7 @@ if name == "blocking copy":
 
 
 # %% mistake="host_waits"
-# told: the host waited for a launch
+# told: in your answer, the host waits for a launch
 def finish_times(program, *, launch_s):
     now_s = device_s = 0.0
     for name, duration_s in program:
@@ -37,7 +37,7 @@ def finish_times(program, *, launch_s):
 
 
 # %% mistake="sync_costs_a_launch"
-# told: the host did not wait for the device at a sync
+# told: in your answer, the host does not wait for the device at a sync
 # %% replace
 host_s = max(host_s, device_s)
 # %% by

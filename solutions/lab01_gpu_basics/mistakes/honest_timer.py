@@ -86,7 +86,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="reads_the_models_record"
-# told: no two readings of the clock give this number
+# told: no two readings of the clock give your number
 # like: times_for_show
 def time_device(fn, gpu):
     fn()
@@ -127,7 +127,7 @@ def time_device(fn, gpu):
 
 
 # %% mistake="times_for_show"
-# told: no two readings of the clock give this number
+# told: no two readings of the clock give your number
 def time_device(fn, gpu):
     fn()
     gpu.synchronize()

@@ -52,7 +52,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 
 
 # %% mistake="no_events"
-# told: a kernel may start before its data have arrived
+# told: in your program, a kernel may start before its data have arrived
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = (
         gpu.host_empty(nbytes, pin_memory=True),
@@ -77,7 +77,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 
 
 # %% mistake="one_part_at_a_time"
-# told: nothing overlaps
+# told: nothing overlaps in your program
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = (
         gpu.host_empty(nbytes, pin_memory=True),
@@ -112,7 +112,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
 
 
 # %% mistake="returns_too_early"
-# told: the result is read before its copy has ended
+# told: your program reads the result before its copy has ended
 def run_overlapped(gpu, nbytes, *, load, kernel):
     source, result = (
         gpu.host_empty(nbytes, pin_memory=True),

@@ -1,11 +1,11 @@
 # %% mistake="as_wide_as_allowed"
-# told: the widest matrix is not the one that uses the machine best
+# told: your function returned the widest matrix, which is not the best one
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     return bound
 
 
 # %% mistake="bound_left_out"
-# told: another width uses the machine better
+# told: your function did not return the best width
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = -(-m // tile_m) * -(-n // tile_n)
@@ -36,8 +36,8 @@ def wave_report(tiles, *, sm_count):
 
 
 # %% mistake="shares_added"
-# told: best_width adds the shares of tiles and waves, or tries only multiples of tile_n
-# why: either mistake gives all your widths; one is a multiple of tile_n, though the bound, which is not, is better
+# told: your best_width adds the shares of tiles and waves, or tries only multiples of tile_n
+# why: each of these mistakes explains all your widths; in one case the bound is better, but is not a multiple of tile_n
 # next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -56,8 +56,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="tiles_by_area"
-# told: best_width counts tiles by area
-# why: leftovers along m and n cannot share a tile; your widths would be best for m * n / (tile_m * tile_n) tiles
+# told: your best_width counts tiles by area
+# why: leftovers along m and n share no tile; your widths would be best if m * n / (tile_m * tile_n) tiles were enough
 # next: round up along each side, then multiply the two counts
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -68,8 +68,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="sides_of_a_tile_swapped"
-# told: best_width swaps the sides of a tile
-# why: all your widths would be best if there were m / tile_n rows and n / tile_m columns of tiles
+# told: your best_width swaps the sides of a tile
+# why: all your widths would be optimal if there were m / tile_n rows and n / tile_m columns of tiles
 # next: divide m by tile_m, and n by tile_n
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -80,8 +80,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="rows_of_tiles_rounded_down"
-# told: best_width rounds the rows of tiles down
-# why: all your widths would be best if there were m // tile_m rows of tiles
+# told: your best_width rounds the rows of tiles down
+# why: all your widths would be optimal if there were only m // tile_m rows of tiles
 # next: round up along each side: what is left over along m needs a row of tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -92,8 +92,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="columns_of_tiles_rounded_down"
-# told: best_width rounds the columns of tiles down
-# why: all your widths would be best if there were n // tile_n columns of tiles
+# told: your best_width rounds the columns of tiles down
+# why: all your widths would be optimal if there were only n // tile_n columns of tiles
 # next: round up along each side: what is left over along n needs a column of tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -104,8 +104,8 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="tiles_rounded_down"
-# told: best_width rounds the tiles down along both sides
-# why: all your widths would be best if there were m // tile_m rows and n // tile_n columns of tiles
+# told: your best_width rounds the tiles down along both sides
+# why: all your widths would be optimal if there were only m // tile_m rows and n // tile_n columns of tiles
 # next: round up along each side: what is left over needs tiles, too
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
@@ -116,9 +116,9 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="a_row_and_column_too_many"
-# told: best_width counts one row and one column of tiles too many
-# why: all your widths would be best if there were m // tile_m + 1 rows and n // tile_n + 1 columns of tiles
-# next: round up: one more is needed only if something is left over
+# told: your best_width counts one row and one column of tiles too many
+# why: all your widths would be optimal if there were m // tile_m + 1 rows and n // tile_n + 1 columns of tiles
+# next: round up: one more row or column is needed only if something is left over
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
         tiles = (m // tile_m + 1) * (n // tile_n + 1)
@@ -128,9 +128,9 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
 
 # %% mistake="multiples_of_tile_n"
-# told: best_width adds the shares of tiles and waves, or tries only multiples of tile_n
+# told: your best_width adds the shares of tiles and waves, or tries only multiples of tile_n
 # like: shares_added
-# why: either mistake gives all your widths; one is a multiple of tile_n, though the bound, which is not, is better
+# why: each of these mistakes explains all your widths; in one case the bound is better, but is not a multiple of tile_n
 # next: try every n from 1 to the bound, and compare the wanted elements with what all waves could compute
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):

@@ -11,7 +11,7 @@ def count_block(shape):
 
 
 # %% mistake="backward_is_forward"
-# told: your backward pass has one product for each forward product
+# told: your backward pass has only one product for each forward product
 def count_block(shape, *, rightly=count_block):  # noqa: F821
     forward, _ = rightly(shape)
     return forward, forward

@@ -1,5 +1,5 @@
 # %% mistake="each_tensor_once"
-# told: unfused, your code counts every tensor once
+# told: in the unfused case, your code counts every tensor once
 def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
     _, fused = rightly(chain, size_bytes=size_bytes, keep=keep)
     names = {name for step in chain for name in (*step["reads"], step["writes"])}
@@ -9,7 +9,7 @@ def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
 
 
 # %% mistake="every_use_is_a_read"
-# told: your code reads an input for every step that uses it
+# told: in the fused case, your code reads an input again for every step that uses it
 def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
     unfused, _ = rightly(chain, size_bytes=size_bytes, keep=keep)
     made = {step["writes"] for step in chain}
@@ -22,7 +22,7 @@ def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
 
 
 # %% mistake="intermediates_go_to_memory"
-# told: fused, an intermediate goes through memory
+# told: in the fused case, your code writes all results to memory
 def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
     unfused, _ = rightly(chain, size_bytes=size_bytes, keep=keep)
     names = {name for step in chain for name in (*step["reads"], step["writes"])}
@@ -32,6 +32,6 @@ def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
 
 
 # %% mistake="only_the_last_is_written"
-# told: your code does not write a result that is kept
+# told: in the fused case, your code does not write a result that is in `keep`
 def intensities(chain, *, size_bytes, keep, rightly=intensities):  # noqa: F821
     return rightly(chain, size_bytes=size_bytes, keep=[chain[-1]["writes"]])

@@ -1,5 +1,5 @@
 # %% mistake="elements_for_bytes"
-# told: you counted elements, not bytes
+# told: your code counts elements, not bytes
 def work_of(op, *, rightly=work_of):  # noqa: F821
     flop, moved_bytes = rightly(op)
     return flop, moved_bytes / op["itemsize"]
@@ -39,7 +39,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="relu_writes_nothing"
-# told: your code counts the elements of a relu only once
+# told: your code leaves out the input or the result of a relu
 from functools import wraps
 
 
@@ -65,7 +65,7 @@ def work_of(op, *, rightly=work_of):  # noqa: F821
 
 
 # %% mistake="weights_as_wide_as_the_rest"
-# told: your code counts as many bytes for a weight as for any other element
+# told: your code counts the weights with as many bytes as the other elements
 def work_of(op, *, rightly=work_of):  # noqa: F821
     return rightly(
         {name: value for name, value in op.items() if name != "weight_itemsize"}

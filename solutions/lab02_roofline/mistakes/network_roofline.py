@@ -7,7 +7,7 @@ ring_s = 2 * (nodes - 1) / nodes * 4 * weights / link_byte_per_s
 
 
 # %% mistake="always_hidden"
-# told: your code hides the network although nothing overlaps
+# told: your code hides sending behind computing, but with one bucket nothing overlaps
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     return rightly(batch, buckets=10**9, **job)
 
@@ -67,7 +67,7 @@ def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
 
 
 # %% mistake="one_bucket_for_ever"
-# told: your code adds up the times although buckets overlap
+# told: your code adds up the times of computing and sending, but with several buckets they overlap
 def step_s(batch, *, buckets, rightly=step_s, **job):  # noqa: F821
     return rightly(batch, buckets=1, **job)
 
@@ -102,7 +102,7 @@ forward_s = weights * batch / nodes / node_flop_per_s
 
 
 # %% mistake="to_everybody"
-# told: your nodes send to all other nodes
+# told: in your count, a node sends to all other nodes
 def network_intensity(batch, *, nodes, itemsize, behind):
     return (
         (2 if behind == "weight gradient" else 4)

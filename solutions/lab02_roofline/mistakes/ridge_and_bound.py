@@ -31,7 +31,7 @@ def lower_bound(machine, work):
 
 
 # %% mistake="one_after_the_other"
-# told: your code adds up times
+# told: your code adds up times that overlap
 def lower_bound(machine, work):
     times_s = {
         level: n / machine["bandwidth_byte_per_s"][level]

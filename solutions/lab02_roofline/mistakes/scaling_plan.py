@@ -5,14 +5,14 @@ def plan(job, cluster, *, rightly=plan):  # noqa: F821
 
 
 # %% mistake="all_the_nodes"
-# told: your code does not divide the speed-up of strong scaling by the nodes, or accepts every speed-up
+# told: your code does not divide the speed-up of strong scaling by the number of nodes, or accepts every speed-up
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     scaling, nodes = rightly(job, cluster)
     return scaling, cluster["nodes"] if scaling == "strong" else nodes
 
 
 # %% mistake="batch_without_end"
-# told: weak scaling does not reach more nodes here
+# told: you chose weak scaling, but it does not reach more nodes than strong scaling here
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     return rightly({**job, "largest_batch": 10**12}, cluster)
 
@@ -24,7 +24,7 @@ def plan(job, cluster, *, rightly=plan):  # noqa: F821
 
 
 # %% mistake="never_more_than_one"
-# told: more than one node is useful here
+# told: your plan rejects scaling, but more than one node is useful here
 def plan(job, cluster):
     return "none", 1
 
@@ -36,7 +36,7 @@ def plan(job, cluster, *, rightly=plan):  # noqa: F821
 
 
 # %% mistake="ties_go_strong"
-# told: strong scaling does not reach more nodes here
+# told: you chose strong scaling, but it does not reach more nodes than weak scaling here
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
     scaling, nodes = rightly(job, cluster)
     _, strong = rightly({**job, "largest_batch": job["batch"]}, cluster)

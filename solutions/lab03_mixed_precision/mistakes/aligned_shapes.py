@@ -22,7 +22,7 @@ def best_padding(shape, bits, *, rates):
 
 
 # %% mistake="multiples_of_eight"
-# told: the product is better aligned than your answer says
+# told: your answer is too weak: the product is better aligned
 def alignment(shape, bits):
     return (
         "128 B"
@@ -34,13 +34,13 @@ def alignment(shape, bits):
 
 
 # %% mistake="never_pads"
-# told: leaving the shape unchanged takes longer
+# told: your code leaves the shape unchanged, but a padded shape takes less time
 def best_padding(shape, bits, *, rates):
     return list(shape)
 
 
 # %% mistake="one_side_is_enough"
-# told: a side breaks the rule
+# told: a side breaks the rule that you returned
 def alignment(shape, bits):
     return next(
         (

@@ -14,7 +14,7 @@ def autocast_dtype(op, inputs, *, device_type, dtype):
 
 
 # %% mistake="float64_comes_first"
-# told: float64 is the wider of the two dtypes
+# told: your answer is not float64, the wider of the two dtypes
 _right_dtype = autocast_dtype
 
 

@@ -1,5 +1,5 @@
 # %% mistake="all_gpus_share"
-# told: without ZeRO, every GPU holds everything
+# told: your count is too small: without ZeRO, every GPU holds everything
 _right_bytes = bytes_per_parameter
 
 
@@ -29,7 +29,7 @@ def bytes_per_parameter(recipe):
 
 
 # %% mistake="frozen_weights_are_free"
-# told: frozen weights take memory, too
+# told: your count is too small: frozen weights take memory, too
 _right_bytes = bytes_per_parameter
 
 

@@ -1,5 +1,5 @@
 # %% mistake="counts_all_clean_steps"
-# told: the scale grew too early
+# told: your scale grew too early
 _RightScaler = LossScaler
 
 
@@ -67,7 +67,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="grows_without_end"
-# told: the scale grew beyond max_scale
+# told: your scale grew beyond max_scale
 _RightScaler = LossScaler
 
 
@@ -76,7 +76,7 @@ def LossScaler(*, max_scale=math.inf, **settings):
 
 
 # %% mistake="last_gradient_decides"
-# told: reached the weights
+# told: reach the weights
 # like: takes_the_bad_step
 _RightScaler = LossScaler
 
@@ -105,7 +105,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="never_grows"
-# told: the scale did not grow when it should have
+# told: your scale did not grow when it should have
 _RightScaler = LossScaler
 
 
@@ -127,7 +127,7 @@ class LossScaler(_RightScaler):
 
 
 # %% mistake="takes_the_bad_step"
-# told: infinity or NaN reached the weights
+# told: your scaler let infinity or NaN reach the weights
 _RightScaler = LossScaler
 
 

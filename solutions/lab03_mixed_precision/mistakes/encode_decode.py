@@ -1,5 +1,5 @@
 # %% mistake="always_to_nearest"
-# told: your encode() does not cut off a value toward zero
+# told: your encode() does not round a value toward zero
 _right_encode = encode
 
 

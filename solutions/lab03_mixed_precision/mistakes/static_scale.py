@@ -1,5 +1,5 @@
 # %% mistake="as_large_as_possible"
-# told: the scale is larger than needed
+# told: your scale is larger than needed
 # like: counts_bins
 _right_scale = static_scale
 
@@ -15,7 +15,7 @@ def static_scale(exponents, counts, fmt):
 
 
 # %% mistake="counts_bins"
-# told: the scale is larger than needed
+# told: your scale is larger than needed
 def static_scale(exponents, counts, fmt):
     ends, filled = (
         where_it_breaks(fmt),
@@ -31,7 +31,7 @@ def static_scale(exponents, counts, fmt):
 
 
 # %% mistake="never_refuses_a_histogram"
-# told: your function returned a scale where none is right
+# told: your function returned a scale where no scale is right
 def static_scale(exponents, counts, fmt):
     for power in range(-200, 201):
         lost = [
@@ -44,7 +44,7 @@ def static_scale(exponents, counts, fmt):
 
 
 # %% mistake="one_bin_too_few"
-# told: too many values are still flushed
+# told: your scale still flushes too many values
 _right_scale = static_scale
 
 

@@ -1,5 +1,5 @@
 # %% mistake="begins_with_epoch_one"
-# told: before any call to set_epoch(), the epoch is not 0
+# told: before any call to set_epoch(), your sampler's epoch is not 0
 class BucketSampler(BucketSampler):
     def __init__(self, lengths, *, batch_size, seed):
         super().__init__(lengths, batch_size=batch_size, seed=seed)
@@ -7,7 +7,7 @@ class BucketSampler(BucketSampler):
 
 
 # %% mistake="draws_on_where_it_stopped"
-# told: iterating again gave a different order
+# told: iterating over your sampler again gave a different order
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed = lengths, batch_size, seed
@@ -36,7 +36,7 @@ class BucketSampler:
 
 
 # %% mistake="epoch_ignored"
-# told: every epoch has the same order
+# told: your sampler gives every epoch the same order
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -63,7 +63,7 @@ class BucketSampler:
 
 
 # %% mistake="everybodys_generator_reseeded"
-# told: the sampler changes what the rest of the program draws
+# told: your sampler changes the random numbers that the rest of the program draws
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -96,7 +96,7 @@ class BucketSampler:
 
 
 # %% mistake="hash_of_a_text"
-# told: the same seed and epoch gave a different order
+# told: your sampler gave different orders for the same seed and epoch
 # like: seed_ignored
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
@@ -130,7 +130,7 @@ class BucketSampler:
 
 
 # %% mistake="last_batch_dropped"
-# told: an epoch is not a permutation
+# told: an epoch of your sampler is not a permutation
 # %% replace
 self.lengths, self.batch_size = lengths, batch_size
 self.seed, self.epoch = seed, 0
@@ -154,7 +154,7 @@ made += [
 
 
 # %% mistake="only_the_first_epoch_differs"
-# told: epochs repeat
+# told: your epochs repeat
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -187,7 +187,7 @@ class BucketSampler:
 
 
 # %% mistake="pools_in_order"
-# told: the batches are in the order of their lengths
+# told: your batches are in the order of their lengths
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -217,7 +217,7 @@ class BucketSampler:
 
 
 # %% mistake="random_batches"
-# told: too much padding
+# told: your batches have too much padding
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -246,7 +246,7 @@ class BucketSampler:
 
 
 # %% mistake="seed_ignored"
-# told: the same seed and epoch gave a different order
+# told: your sampler gave different orders for the same seed and epoch
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -277,7 +277,7 @@ class BucketSampler:
 
 
 # %% mistake="sorted_then_shuffled_batches"
-# told: the same samples share a batch in every epoch
+# told: in your sampler, the same samples share a batch in every epoch
 class BucketSampler:
     def __init__(self, lengths, *, batch_size, seed):
         self.lengths, self.batch_size, self.seed, self.epoch = (
@@ -336,7 +336,7 @@ class BucketSampler:
 
 
 # %% mistake="two_batches_share_the_rest"
-# told: more than one batch is not full
+# told: more than one of your batches is not full
 class BucketSampler(BucketSampler):
     def __iter__(self):
         made = list(super().__iter__())

@@ -1,5 +1,5 @@
 # %% mistake="always_one_multiple_more"
-# told: the batch is padded further than it has to be
+# told: your code pads the batch further than it has to
 def collate_pad(sequences, *, pad_id, multiple):
     width = (max(map(len, sequences)) // multiple + 1) * multiple
     tokens = torch.tensor([[*s, *[pad_id] * (width - len(s))] for s in sequences])
@@ -22,7 +22,7 @@ def collate_pad(sequences, *, pad_id, multiple):
 
 
 # %% mistake="mask_from_the_pad_id"
-# told: the mask does not follow the lengths
+# told: your mask does not follow the lengths
 # like: padded_in_front
 def collate_pad(sequences, *, pad_id, multiple):
     width = -(-max(map(len, sequences)) // multiple) * multiple
@@ -31,7 +31,7 @@ def collate_pad(sequences, *, pad_id, multiple):
 
 
 # %% mistake="multiple_forgotten"
-# told: the width was not rounded up to the multiple
+# told: your code does not round the width up to the multiple
 def collate_pad(sequences, *, pad_id, multiple):
     width = max(map(len, sequences))
     tokens = torch.tensor([[*s, *[pad_id] * (width - len(s))] for s in sequences])
@@ -42,7 +42,7 @@ def collate_pad(sequences, *, pad_id, multiple):
 
 
 # %% mistake="padded_in_front"
-# told: the mask does not follow the lengths
+# told: your mask does not follow the lengths
 def collate_pad(sequences, *, pad_id, multiple):
     width = -(-max(map(len, sequences)) // multiple) * multiple
     tokens = torch.tensor([[*[pad_id] * (width - len(s)), *s] for s in sequences])

@@ -1,5 +1,5 @@
 # %% mistake="all_geometry_is_exchanged"
-# told: a cut and a move were swapped
+# told: you swapped a `cut` and a `move`
 # %% replace
 swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
 # %% by
@@ -7,19 +7,19 @@ swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"}, {"move", "cut"}
 
 
 # %% mistake="all_that_is_not_random"
-# told: a transform moved past a random one that it does not commute with
+# told: you moved a transform past a random one with which it does not commute
 def move_offline(chain):
     return [place for place, transform in enumerate(chain) if not transform["random"]]
 
 
 # %% mistake="everything_once"
-# told: a random transform was done once for all epochs
+# told: your answer does a random transform once for all epochs
 def move_offline(chain):
     return list(range(len(chain)))
 
 
 # %% mistake="only_random_ones_block"
-# told: a transform moved past one that has to stay
+# told: you moved a transform past one that has to stay
 def move_offline(chain):
     swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
     drawn = [(place, t["kind"]) for place, t in enumerate(chain) if t["random"]]
@@ -38,7 +38,7 @@ def move_offline(chain):
 
 
 # %% mistake="up_to_the_first_random"
-# told: work that could be done once is done in every epoch
+# told: in your answer, work that could be done once is done in every epoch
 def move_offline(chain):
     offline = []
     for place, transform in enumerate(chain):
@@ -49,7 +49,7 @@ def move_offline(chain):
 
 
 # %% mistake="pairs_in_one_direction"
-# told: a transform that may move past those before it was left in the loader
+# told: you left a transform in the loader, but it may move past those before it
 def move_offline(chain):
     swaps = {("point", "move"), ("point", "cut"), ("whole", "move")}
     offline, staying = [], []

@@ -10,7 +10,7 @@ def feed(gpu, batches, *, nbytes, slots, load, step):
 
 
 # %% mistake="a_step_does_not_wait"
-# told: a step and a copy use the same device buffer in no fixed order
+# told: in your program, a step and a copy use the same device buffer in no fixed order
 def feed(gpu, batches, *, nbytes, slots, load, step):
     hosts = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
     inside = [gpu.empty(nbytes) for _ in range(slots)]
@@ -33,7 +33,7 @@ def feed(gpu, batches, *, nbytes, slots, load, step):
 
 
 # %% mistake="a_sync_every_step"
-# told: the host waits for the device in every step
+# told: in your program, the host waits for the device in every step
 def feed(gpu, batches, *, nbytes, slots, load, step):
     host, inside = gpu.host_empty(nbytes, pin_memory=True), gpu.empty(nbytes)
     for batch in range(batches):
@@ -44,7 +44,7 @@ def feed(gpu, batches, *, nbytes, slots, load, step):
 
 
 # %% mistake="buffers_filled_too_early"
-# told: a host buffer is filled again while it is still being copied
+# told: your program fills a host buffer again while it is still being copied
 def feed(gpu, batches, *, nbytes, slots, load, step):
     hosts = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
     inside = [gpu.empty(nbytes) for _ in range(slots)]
@@ -56,7 +56,7 @@ def feed(gpu, batches, *, nbytes, slots, load, step):
 
 
 # %% mistake="pageable_batches"
-# told: the batches are loaded into pageable memory
+# told: your code loads the batches into pageable memory
 def feed(gpu, batches, *, nbytes, slots, load, step):
     one_after_another(gpu, batches, nbytes=nbytes, slots=slots, load=load, step=step)
 

@@ -1,5 +1,5 @@
 # %% mistake="along_the_rows"
-# told: too many looks at the tree
+# told: your code looks at the tree too often
 def pack_sequences(lengths, tree):
     for index, length in enumerate(lengths):
         if length > tree.capacity:
@@ -17,7 +17,7 @@ def pack_sequences(lengths, tree):
 
 
 # %% mistake="causal_and_no_more"
-# told: a token looks into another sequence
+# told: in your mask, a token looks into another sequence
 # like: rows_leak
 import torch
 
@@ -27,7 +27,7 @@ def packed_mask(lengths, capacity):
 
 
 # %% mistake="first_fit_unsorted"
-# told: a long sequence came after a shorter one
+# told: your code put a long sequence after a shorter one
 def pack_sequences(lengths, tree):
     for index, length in enumerate(lengths):
         if length > tree.capacity:
@@ -58,7 +58,7 @@ def pack_sequences(lengths, tree):
 
 
 # %% mistake="nameless_refusal"
-# told: the error does not say which sequence is too long
+# told: your error does not say which sequence is too long
 def pack_sequences(lengths, tree):
     if max(lengths) > tree.capacity:
         raise ValueError("a sequence does not fit")
@@ -73,7 +73,7 @@ def pack_sequences(lengths, tree):
 
 
 # %% mistake="not_causal"
-# told: a token looks into the future
+# told: in your mask, a token looks into the future
 def packed_mask(lengths, capacity):
     mask, start = torch.zeros(capacity, capacity, dtype=torch.bool), 0
     for length in lengths:
@@ -83,7 +83,7 @@ def packed_mask(lengths, capacity):
 
 
 # %% mistake="rows_leak"
-# told: a token looks into another sequence
+# told: in your mask, a token looks into another sequence
 def packed_mask(lengths, capacity):
     mask = torch.ones(capacity, capacity, dtype=torch.bool).tril()
     mask[sum(lengths) :] = False

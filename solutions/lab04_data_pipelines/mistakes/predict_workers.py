@@ -1,5 +1,5 @@
 # %% mistake="a_step_costs_no_cores"
-# told: a step on the cores was counted as free for the loader
+# told: your code counts a step on the cores as free for the loader
 def predict_workers(workers, machine):
     batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
     if workers == 0:
@@ -14,7 +14,7 @@ def predict_workers(workers, machine):
 
 
 # %% mistake="no_workers_overlap"
-# told: loading and stepping were overlapped although there are no workers
+# told: your code overlaps loading and stepping, but there are no workers
 def predict_workers(workers, machine):
     batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
     bounds = {
@@ -29,7 +29,7 @@ def predict_workers(workers, machine):
 
 
 # %% mistake="workers_without_end"
-# told: the number of cores was left out
+# told: your code leaves out the number of cores
 def predict_workers(workers, machine):
     batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
     if workers == 0:
@@ -44,7 +44,7 @@ def predict_workers(workers, machine):
 
 
 # %% mistake="step_divided_by_its_threads"
-# told: the step's time was divided by its threads
+# told: your code divides the step's time by its threads
 def predict_workers(workers, machine):
     batch_s = machine["cpu_s"] + machine["wait_s"] + machine["disk_s"]
     if workers == 0:

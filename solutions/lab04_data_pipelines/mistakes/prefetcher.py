@@ -1,5 +1,5 @@
 # %% mistake="close_does_not_wait"
-# told: a thread is still running after close()
+# told: your thread is still running after close()
 # like: close_only_says_so
 class Prefetcher(Prefetcher):
     def close(self):
@@ -7,7 +7,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="close_only_says_so"
-# told: a thread is still running after close()
+# told: your thread is still running after close()
 class Prefetcher(Prefetcher):
     def _put(self, kind, value):
         self._queue.put((kind, value))
@@ -18,7 +18,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="consumer_waits_in_get"
-# told: close() does not wake a consumer that is waiting for an item
+# told: your close() does not wake a consumer that is waiting for an item
 class Prefetcher(Prefetcher):
     def __iter__(self):
         while not self._closed.is_set():
@@ -32,7 +32,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="dropped_where_full"
-# told: items were dropped, and the consumer waits forever
+# told: your code dropped items, and the consumer waits forever
 import queue
 
 
@@ -46,7 +46,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="error_beside_the_queue"
-# told: the exception overtook items
+# told: in your code, the exception overtook items
 class Prefetcher(Prefetcher):
     def __init__(self, source, *, depth):
         self._error = None
@@ -68,7 +68,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="errors_are_copied"
-# told: a copy of the exception reached the consumer
+# told: your code passed on a copy of the exception
 class Prefetcher(Prefetcher):
     def __iter__(self):
         try:
@@ -78,7 +78,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="errors_end_the_epoch"
-# told: the source's exception was swallowed
+# told: your code swallowed the source's exception
 class Prefetcher(Prefetcher):
     def _fill(self, source):
         try:
@@ -105,7 +105,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="never_started"
-# told: the source was never read
+# told: your code never read the source
 import threading
 
 
@@ -116,7 +116,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="no_thread_at_all"
-# told: nothing is fetched ahead
+# told: your code fetches nothing ahead
 class Prefetcher:
     def __init__(self, source, *, depth):
         self.source = source
@@ -129,7 +129,7 @@ class Prefetcher:
 
 
 # %% mistake="none_is_the_end"
-# told: falsy items were lost
+# told: your code lost falsy items
 class Prefetcher(Prefetcher):
     def __iter__(self):
         for item in super().__iter__():
@@ -159,7 +159,7 @@ class Prefetcher(Prefetcher):
 
 
 # %% mistake="unbounded_queue"
-# told: the queue has no bound
+# told: your queue has no bound
 class Prefetcher:
     def __init__(self, source, *, depth):
         self.queue, self.over = queue.Queue(), threading.Event()

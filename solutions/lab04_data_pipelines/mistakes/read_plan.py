@@ -1,5 +1,5 @@
 # %% mistake="a_seek_is_worth_more"
-# told: the plan reads unwanted data
+# told: your plan reads unwanted data
 # like: whole_shards
 def read_plan(wanted, *, seek_s, byte_per_s):
     plan = []
@@ -16,13 +16,13 @@ def read_plan(wanted, *, seek_s, byte_per_s):
 
 
 # %% mistake="as_it_was_asked"
-# told: the plan does not read in the order of the disk
+# told: your plan does not read in the order of the disk
 def read_plan(wanted, *, seek_s, byte_per_s):
     return list(wanted)
 
 
 # %% mistake="last_sample_cut_off"
-# told: wanted samples were never read
+# told: your plan leaves out wanted samples
 # %% replace
 plan[-1] = (shard, plan[-1][1], stop)
 # %% by
@@ -30,13 +30,13 @@ plan[-1] = (shard, plan[-1][1], start)
 
 
 # %% mistake="one_read_a_sample"
-# told: every sample is read separately
+# told: your plan reads every sample separately
 def read_plan(wanted, *, seek_s, byte_per_s):
     return sorted(wanted)
 
 
 # %% mistake="whole_shards"
-# told: the plan reads unwanted data
+# told: your plan reads unwanted data
 def read_plan(wanted, *, seek_s, byte_per_s):
     plan = {}
     for shard, start, stop in wanted:

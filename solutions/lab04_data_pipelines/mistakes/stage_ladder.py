@@ -1,5 +1,5 @@
 # %% mistake="differences_of_prefixes"
-# told: a rung of the ladder is wrong
+# told: one of your rungs is wrong
 def stage_ladder(vw, stages, *, samples):
     ladder, before_s = [], 0.0
     for count, (name, _) in enumerate(stages, 1):
@@ -15,7 +15,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="never_drops_the_cache"
-# told: a stage was measured warm instead of cold
+# told: your code measured a stage warm instead of cold
 def stage_ladder(vw, stages, *, samples):
     def run_s(functions):
         began_s = vw.now_s()
@@ -50,7 +50,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="sums_of_single_stages"
-# told: a cumulative time is too short
+# told: your cumulative time is too short
 def stage_ladder(vw, stages, *, samples):
     ladder, together_s = [], 0.0
     for name, function in stages:
@@ -65,7 +65,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="this_computers_clock"
-# told: the machine's own clock was never read
+# told: your code never read the machine's own clock
 import time
 
 
@@ -86,7 +86,7 @@ def stage_ladder(vw, stages, *, samples):
 
 
 # %% mistake="up_to_but_without_it"
-# told: a stage was left out of the run that ends with it
+# told: your code left out a stage in the run that ends with this stage
 def stage_ladder(vw, stages, *, samples):
     def cold_s(functions):
         vw.drop_cache()

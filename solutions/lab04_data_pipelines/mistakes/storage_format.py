@@ -1,5 +1,5 @@
 # %% mistake="all_columns_paid"
-# told: the cost includes columns that are not read
+# told: your cost includes columns that are not read
 def format_cost_s(form, access, disk):
     scattered = access["order"] == "random"
     reads = access["reads"] if scattered else access["samples"]
@@ -17,7 +17,7 @@ def format_cost_s(form, access, disk):
 
 
 # %% mistake="no_page_cache"
-# told: the page cache was left out
+# told: your code leaves out the page cache
 def format_cost_s(form, access, disk):
     scattered = access["order"] == "random"
     reads = access["reads"] if scattered else access["samples"]
@@ -31,7 +31,7 @@ def format_cost_s(form, access, disk):
 
 
 # %% mistake="only_columns_that_are_read_are_kept"
-# told: your code requires only the columns that are read to fit into the page cache
+# told: your code compares only the columns that are read with the page cache
 def format_cost_s(form, access, disk, *, rightly=format_cost_s):  # noqa: F821
     share = access["column_share"] if form["columnar"] else 1
     kept = access["samples"] * form["sample_bytes"] * share <= disk["cache_bytes"]
@@ -45,7 +45,7 @@ def pick_format(forms, access, disk):
 
 
 # %% mistake="reads_fetch_exactly_a_sample"
-# told: the smallest unit that a random read fetches was left out
+# told: your code leaves out the smallest unit that a random read fetches
 def format_cost_s(form, access, disk):
     scattered = access["order"] == "random"
     reads = access["reads"] if scattered else access["samples"]
@@ -59,7 +59,7 @@ def format_cost_s(form, access, disk):
 
 
 # %% mistake="what_just_fits_does_not"
-# told: a data set exactly as large as the page cache was assumed not to fit into it
+# told: your code assumes that a data set exactly as large as the page cache does not fit into it
 def format_cost_s(form, access, disk):
     scattered = access["order"] == "random"
     reads = access["reads"] if scattered else access["samples"]

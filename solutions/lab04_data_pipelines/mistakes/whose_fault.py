@@ -23,7 +23,7 @@ def whose_fault(timeline):
 
 
 # %% mistake="balanced_up_to_five_percent"
-# told: your range for balanced is too narrow
+# told: your range for 'balanced' is too narrow
 def whose_fault(timeline):
     def batch_s(row):
         spans = {}
@@ -46,7 +46,7 @@ def whose_fault(timeline):
 
 
 # %% mistake="bound_from_a_quarter_more"
-# told: your range for balanced is too wide
+# told: your range for 'balanced' is too wide
 def whose_fault(timeline):
     def batch_s(row):
         spans = {}
@@ -69,7 +69,7 @@ def whose_fault(timeline):
 
 
 # %% mistake="hosts_clock"
-# told: both rates were computed from the host's spans
+# told: your code computes both rates from the host's spans
 def whose_fault(timeline):
     def spent_s(kinds):
         return sum(
@@ -89,7 +89,7 @@ def whose_fault(timeline):
 
 
 # %% mistake="second_batches_left_out"
-# told: a slow batch seems to be missing from a worker's rate
+# told: your code seems to leave a slow batch out of a worker's rate
 def whose_fault(timeline):
     def batch_s(row):
         spans = {}

@@ -25,7 +25,7 @@ def test_finish_times_names_the_first_operation_that_goes_wrong(judged):
     outcome = judged("finish_times", finish_times=forgets_the_queue)
 
     assert 0 == outcome.points
-    assert "two operations of one stream overlapped" == outcome.what
+    assert "in your answer, two operations of one stream overlap" == outcome.what
     assert "'launch'" in outcome.why
 
 
@@ -68,7 +68,7 @@ def test_a_wrong_time_comes_before_an_operation_that_is_not_written(judged):
         return launch_s * len(program), sum(duration_s for _, duration_s in program)
 
     assert (
-        "the device began an operation before it was launched"
+        "in your answer, an operation begins before it was launched"
         == judged("finish_times", finish_times=launches_alone).what
     )
 
@@ -82,7 +82,10 @@ def test_finish_times_that_are_all_unwritten_are_not_attempted(judged):
 
 @pytest.mark.parametrize(
     ("issue", "told"),
-    [(0.0, "issuing a blocking copy took no time"), (0.5, "a blocking copy ended at the wrong time")],
+    [
+        (0.0, "in your answer, issuing a blocking copy takes no time"),
+        (0.5, "in your answer, a blocking copy ends at the wrong time"),
+    ],
 )
 def test_a_blocking_copy_without_its_launch_is_told_and_one_with_half_is_not(judged, issue, told):
     def finish_times(program, *, launch_s):
@@ -219,7 +222,7 @@ def whole_tiles(solution, *, from_tiles):
 def test_widths_of_whole_tiles_alone_are_told(judged, solution):
     outcome = judged("wave_quantization", best_width=whole_tiles(solution, from_tiles=1))
 
-    assert "another width uses the machine better" == outcome.what
+    assert "your function did not return the best width" == outcome.what
     assert "a multiple of tile_n; " in outcome.why
 
 

@@ -87,7 +87,7 @@ def test_a_ring_whose_buffers_are_filled_while_in_use_is_a_race(judged):
         return ring_of_buffers(gpu, nbytes, 16, load=load, kernel=kernel, waits=False)
 
     assert (
-        "a device buffer is filled again while it is still in use"
+        "your program fills a device buffer again while it is still in use"
         == judged("transfer_overlap", run_overlapped=racing).what
     )
 
@@ -98,7 +98,10 @@ def test_waiting_for_one_stream_of_three_leaves_the_result_unread(judged):
         gpu.streams[1].synchronize()
         return result
 
-    assert "the result is read before its copy has ended" == judged("transfer_overlap", run_overlapped=hasty).what
+    assert (
+        "your program reads the result before "
+        "its copy has ended" == judged("transfer_overlap", run_overlapped=hasty).what
+    )
 
 
 def test_the_kernel_applied_twice_is_wrong_data(judged):
@@ -171,7 +174,7 @@ def test_a_device_buffer_is_no_result_for_the_host(judged):
     ("count", "told"),
     [
         (8, "the result is right and work overlaps, but your schedule is slower than it could be"),
-        (64, "there are so many parts that the host cannot keep up"),
+        (64, "your program has so many parts that the host cannot keep up"),
     ],
 )
 def test_no_fixed_number_of_parts_is_good_enough(judged, count, told):

@@ -9,7 +9,7 @@ import pytest
     ("picked", "told"),
     [
         (lambda bound, tile_n: 1, "your function returned the narrowest matrix: "),
-        (lambda bound, tile_n: min(tile_n, bound), "your code considers only the waste of the tiles, not the waves"),
+        (lambda bound, tile_n: min(tile_n, bound), "your code considers only what the tiles waste, not the waves"),
         (
             lambda bound, tile_n: bound // tile_n * tile_n + 1,
             "your code considers only the waves, not what the tiles waste",
@@ -60,7 +60,7 @@ def test_an_exception_for_a_missing_dtype_is_told(judged, solution):
     [
         (
             lambda m, n, tm, tn, r: (r[0], r[1], int(m % tm > 0 and n % tn > 0)),
-            "your code counts only a tile over both edges",
+            "your code counts a tile as ragged only if it hangs over both edges",
         ),
         (lambda m, n, tm, tn, r: (-(-m // tn) * -(-n // tm), *r[1:]), "your code swaps the sides of the tile"),
         (
@@ -111,8 +111,8 @@ def overlapped(*, streams: int = 3, blocking: bool = False, waits: bool = False,
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"blocking": True}, "each copy to the device is a blocking copy"),
-        ({"waits": True}, "the host waits for the device after every part"),
+        ({"blocking": True}, "in your program, each copy to the device is a blocking copy"),
+        ({"waits": True}, "your program waits for the device after every part"),
     ],
 )
 def test_schedules_are_told_what_holds_them_up(judged, wrong, told):
@@ -129,7 +129,7 @@ def test_two_streams_are_told_that_there_are_three_engines(judged):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"early": True}, "the event was recorded before this work was issued"),
+        ({"early": True}, "your program records the event before it issues this work"),
         ({"loads_last": True}, "load the input first"),
     ],
 )

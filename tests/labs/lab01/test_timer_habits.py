@@ -75,7 +75,7 @@ def without(share_of):
     return timer
 
 
-SINGLE = "your timer times each call separately, with a wait around it"
+SINGLE = "your timer times each call separately, and waits for each one"
 LEAST = "too few calls for this clock, and your timer returns the shortest of several runs"
 COLD = "too few calls: their number is derived from a cold call, or is fixed"
 ELSEWHERE = "your timer waits for a stream in which no kernel runs"

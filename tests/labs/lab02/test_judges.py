@@ -165,7 +165,7 @@ def test_keys_and_values_given_all_heads_are_found(judged, solution):
         "count_a_model", count_block=lambda shape: solution["count_block"]({**shape, "kv_heads": shape["heads"]})
     )
 
-    assert "your count gives keys and values all heads" == outcome.what
+    assert "your count uses all heads for keys and values, too" == outcome.what
 
 
 @pytest.mark.parametrize(
@@ -263,11 +263,11 @@ def test_a_single_node_sends_nothing(judged, solution):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda how, nodes: (how, nodes - 1), "more nodes are efficient enough"),
+        (lambda how, nodes: (how, nodes - 1), "your plan has too few nodes: a larger number is efficient enough, too"),
         (lambda how, nodes: (how, nodes + 0.5), "your number of nodes is not possible"),
         (lambda how, nodes: (how, 10**6), "your number of nodes is not possible"),
         (lambda how, nodes: ("both", nodes), "'both' is not one of the three answers"),
-        (lambda how, nodes: ("none", 1), "more than one node is useful here"),
+        (lambda how, nodes: ("none", 1), "your plan rejects scaling, but more than one node is useful here"),
     ],
 )
 def test_wrong_plans_are_told_what_they_are(judged, solution, change, told):

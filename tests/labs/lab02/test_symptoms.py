@@ -33,7 +33,7 @@ def test_math_and_memory_in_each_others_place_are_told(judged, solution):
         (lambda unfused, fused, chain, size: (1 / unfused, 1 / fused), "your answer is in bytes per FLOP"),
         (
             lambda unfused, fused, chain, size: (unfused, fused * chain[-1]["flop"] / sum(s["flop"] for s in chain)),
-            "fused, your code counts only the operations of the last step",
+            "in the fused case, your code counts only the operations of the last step",
         ),
     ],
 )
@@ -87,7 +87,10 @@ def test_a_square_layer_is_told(judged, solution):
             lambda m, n, k, tm, tn, sms: math.ceil(m / tn) * math.ceil(n / tm) < sms,
             "your code swaps the sides of a tile",
         ),
-        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) % sms > 0, "your code treats a last wave"),
+        (
+            lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) % sms > 0,
+            "your code answers 'latency' if the last wave",
+        ),
         (
             lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) < 4 * sms,
             "your code finds too few blocks",
@@ -116,7 +119,10 @@ def _attention(count, shape):
 
 @pytest.mark.parametrize(
     ("products", "told"),
-    [(2, "your count gives attention kv_heads heads"), (1, "your count gives one product of attention kv_heads heads")],
+    [
+        (2, "your count gives attention `kv_heads` heads"),
+        (1, "your count gives one product of attention `kv_heads` heads"),
+    ],
 )
 def test_attention_of_kv_heads_is_named_where_it_gives_all_answers(judged, solution, products, told):
     count = solution["count_block"]
@@ -200,7 +206,7 @@ def test_who_has_written_one_kind_alone_is_told_which_is_next(judged, solution):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("relu", "elements of a relu only once"), ("matvec", "bytes of a matvec are wrong")]
+    ("kind", "told"), [("relu", "input or the result of a relu"), ("matvec", "bytes of a matvec are wrong")]
 )
 def test_half_of_the_bytes_is_told_where_input_and_result_are_equal(judged, solution, kind, told):
     def half(op):
@@ -225,6 +231,6 @@ def test_sizes_that_the_code_takes_out_are_told_where_the_answer_misses_them(jud
         unfused, fused = harmless(*args, **kwargs)
         return 1.3 * unfused, fused
 
-    assert "your code removes sizes from size_bytes" in judged("fused_or_not", intensities=uses_up).what
+    assert "your code removes sizes from `size_bytes`" in judged("fused_or_not", intensities=uses_up).what
     assert "passed" == judged("fused_or_not", intensities=harmless).state
     assert "the unfused intensity is wrong" == judged("fused_or_not", intensities=another).what

@@ -10,7 +10,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.encode_decode import EncodeDecode
 from edl_labs.exercises.lab03_mixed_precision.range_and_scale import WhereItBreaks
 
-TWICE = "your largest number is twice the right one: with has_inf, the largest exponent field is infinity and NaN"
+TWICE = "your largest number is twice the right one: with `has_inf`, the largest exponent field means infinity or NaN"
 ALL_ONES = "your code takes the pattern of all ones for the largest number, but it is NaN"
 
 

@@ -347,7 +347,7 @@ def test_a_copy_that_is_split_is_told(judged, solution):
 
     outcome = judged("bytes_per_parameter", bytes_per_parameter=split)
 
-    assert ("the peak is wrong", True) == (outcome.what, "do not split" in outcome.next)
+    assert ("your peak is wrong", True) == (outcome.what, "do not split" in outcome.next)
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
@@ -382,9 +382,9 @@ def test_an_error_says_for_which_value(judged, solution):
     [
         (
             lambda parts: (2 * parts[0], 2 * parts[1]),
-            "weights, copies, gradients and states add up to a different number",
+            "your answer is not the sum of weights, copies, gradients and states",
         ),
-        (lambda parts: (parts[0], parts[0]), "the peak is wrong"),
+        (lambda parts: (parts[0], parts[0]), "your peak is wrong"),
         (lambda parts: parts[0], "wrong kind of answer"),
         (lambda parts: (*parts, 0), "expected two answers"),
         (lambda parts: (math.nan, parts[1]), "your answer is not above 0, but every parameter costs something"),

@@ -137,7 +137,7 @@ def test_a_static_scale_does_what_the_library_measures(solution, exercises, seed
 
 @pytest.mark.parametrize("answer", [0.0, -2.0, math.nan, math.inf, 3.0])
 def test_a_scale_that_is_no_power_of_two_is_told_so(judged, answer):
-    assert "the scale is not a power of two" == judged("static_scale", static_scale=lambda *given: answer).what
+    assert "your scale is not a power of two" == judged("static_scale", static_scale=lambda *given: answer).what
 
 
 def test_zero_keeps_its_sign_when_it_is_decoded(judged, solution):

@@ -205,8 +205,8 @@ def steps_without_unscaling(self, optimizer):
 @pytest.mark.parametrize(
     ("methods", "told"),
     [
-        ({"update": grows_one_step_late}, "the scale did not grow when it should have"),
-        ({"update": backs_off_without_measure}, "the scale backed off by the wrong factor"),
+        ({"update": grows_one_step_late}, "your scale did not grow when it should have"),
+        ({"update": backs_off_without_measure}, "your scale backed off by the wrong factor"),
         ({"update": forgets_nothing}, "your scaler skips a clean step"),
         ({"step": steps_without_unscaling}, "the weights moved by scaled gradients"),
         ({"step": lambda self, optimizer: None}, "your scaler skips a clean step"),
@@ -257,7 +257,7 @@ def sees_only_infinity(self, optimizer):
 def test_a_scaler_that_does_not_see_nan_is_told_of_nan(judged, solution):
     outcome = judged("dynamic_scale", LossScaler=changed(solution, unscale_=sees_only_infinity))
 
-    assert "reached the weights" in outcome.what
+    assert "reach the weights" in outcome.what
     assert "(with NaN" in outcome.why
     assert outcome.next.startswith("NaN is not infinite")
 

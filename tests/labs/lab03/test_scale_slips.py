@@ -10,9 +10,9 @@ from edl_labs.exercises.lab03_mixed_precision.range_and_scale import StaticScale
 from edl_labs.exercises.lab03_mixed_precision.scale_slips import known_scale_slip
 
 NAMED = {
-    "below one": "your scale is never below 1, although the right one may be",
+    "below one": "your scale is never below 1, but the right scale may be",
     "empty bins": "your code treats empty bins as values that overflow",
-    "one per cent": "exactly 1 % of the values is flushed; it must be less than 1 %",
+    "one per cent": "your scale flushes exactly 1 % of the values, but less than 1 % is allowed",
     "exponent": "your function returned the exponent of the scale, not the scale",
     "lower edge": "your code checks for overflow at the lower edge of the highest bin",
 }

@@ -36,8 +36,8 @@ def test_a_mask_upside_down_and_other_dtypes_are_told(judged, solution):
         tokens, mask = solution["collate_pad"](sequences, **how)
         return tokens.float(), mask
 
-    assert "the mask is inverted" == judged("collate_pad", collate_pad=inverted).what
-    assert "tokens must be int64, and the mask bool" == judged("collate_pad", collate_pad=floats).what
+    assert "your mask is inverted" == judged("collate_pad", collate_pad=inverted).what
+    assert "your tokens must be int64, and your mask must be bool" == judged("collate_pad", collate_pad=floats).what
 
 
 def test_waste_is_exact():
@@ -95,7 +95,7 @@ def test_a_sampler_of_small_batches_is_refused(judged):
 
     outcome = judged("bucket_sampler", BucketSampler=sampler(singles))
 
-    assert "more than one batch is not full" == outcome.what
+    assert "more than one of your batches is not full" == outcome.what
     assert outcome.why.startswith(
         "iterating gave 1201 batches, 1201 of them with fewer than 12 samples; 1201 samples make 101 "
     )
@@ -105,7 +105,10 @@ def test_a_batch_that_is_larger_than_asked_is_told(judged):
     def larger(lengths, size, rng):
         return by_noisy_length(lengths, size + 1, rng)
 
-    assert "a batch has more samples than batch_size" == judged("bucket_sampler", BucketSampler=sampler(larger)).what
+    assert (
+        "one of your batches has more "
+        "samples than batch_size" == judged("bucket_sampler", BucketSampler=sampler(larger)).what
+    )
 
 
 def iterating(given):
@@ -121,8 +124,8 @@ def iterating(given):
     [
         (list, "`__iter__` returned a list instead of an iterator"),
         (lambda batches: None, "`__iter__` returned None instead of an iterator"),
-        (lambda batches: (i for batch in batches for i in batch), "iterating gave something other than batches"),
-        (lambda batches: iter(torch.arange(3)), "iterating gave something other than batches"),
+        (lambda batches: (i for batch in batches for i in batch), "your sampler gave something other than batches"),
+        (lambda batches: iter(torch.arange(3)), "your sampler gave something other than batches"),
         (lambda batches: iter(7), "your code raised TypeError: 'int' object is not iterable"),
         (
             lambda batches: iter(iterating(list)([1], batch_size=1, seed=1)),
@@ -148,7 +151,7 @@ def test_two_batches_that_share_the_rest_are_refused(judged):
 
     told = {judged("bucket_sampler", seed=s, BucketSampler=sampler(two_are_short)).what for s in range(4)}
 
-    assert {"more than one batch is not full"} == told
+    assert {"more than one of your batches is not full"} == told
 
 
 def test_a_sampler_that_begins_with_another_epoch_is_refused(judged):
@@ -158,7 +161,7 @@ def test_a_sampler_that_begins_with_another_epoch_is_refused(judged):
             self.epoch = 1
 
     assert (
-        "before any call to set_epoch(), the epoch is not 0"
+        "before any call to set_epoch(), your sampler's epoch is not 0"
         == judged("bucket_sampler", BucketSampler=BeginsWithOne).what
     )
 
@@ -177,7 +180,7 @@ def test_an_order_that_depends_on_what_was_iterated_before_is_refused(judged):
         def __iter__(self):
             return iter(by_noisy_length(self.lengths, self.size, self.rng))
 
-    told = "the same seed and epoch gave a different order"
+    told = "your sampler gave different orders for the same seed and epoch"
 
     assert told == judged("bucket_sampler", BucketSampler=Remembers).what
 
@@ -236,17 +239,20 @@ def look_and_put_the_leaf(fits, row, tree):
 @pytest.mark.parametrize(
     ("choose", "told"),
     [
-        (next_fit, "only the current row was filled; your code did not look at earlier rows again"),
+        (next_fit, "your code filled only the current row, and did not look at earlier rows again"),
         (lambda fits, row, tree: fits[-1][1], "your code chose the last row with room, not the first"),
         (lambda fits, row, tree: min(fits)[1], "your code chose the fullest row with room, not the first"),
         (
             lambda fits, row, tree: max((room % tree.capacity, -i) for room, i in fits)[1] * -1,
             "your code chose the emptiest row, not the first with room",
         ),
-        (look_and_put_the_leaf, "tree.put() was given the number of a leaf, not of a row"),
+        (look_and_put_the_leaf, "your code gave tree.put() the number of a leaf, not of a row"),
         # Near them: the last row for one sequence alone, the second row with room, a row behind the last.
-        (seventh, "a sequence was put into a later row than necessary"),
-        (lambda fits, row, tree: fits[min(1, len(fits) - 1)][1], "a sequence was put into a later row than necessary"),
+        (seventh, "your code put a sequence into a later row than necessary"),
+        (
+            lambda fits, row, tree: fits[min(1, len(fits) - 1)][1],
+            "your code put a sequence into a later row than necessary",
+        ),
         (lambda fits, row, tree: tree.leaves, "your code raised UsageError: cannot put a length of"),
     ],
 )
@@ -259,7 +265,10 @@ def test_rows_that_are_not_those_of_the_tree_are_refused(judged, solution):
         rows = solution["pack_sequences"](lengths, tree)
         return [*rows[:-2], [*rows[-2], *rows[-1]]]
 
-    assert "the returned rows differ from those in the tree" == judged("pack_sequences", pack_sequences=other_rows).what
+    assert (
+        "the rows that you returned differ "
+        "from those in the tree" == judged("pack_sequences", pack_sequences=other_rows).what
+    )
 
 
 def test_a_forged_record_is_refused(judged, solution):
@@ -287,8 +296,8 @@ def test_a_wrong_mask_costs_half_and_a_wrong_packing_all(judged, solution):
         return [[index] for index in range(len(lengths))]
 
     for mask, told in (
-        (causal, "a token looks into another sequence"),
-        (another_shape, "the mask has the wrong shape or dtype"),
+        (causal, "in your mask, a token looks into another sequence"),
+        (another_shape, "your mask has the wrong shape or dtype"),
     ):
         outcome = judged("pack_sequences", packed_mask=mask)
         assert (0.5, "partly", told) == (outcome.points, outcome.state, outcome.what)

@@ -24,7 +24,7 @@ def test_one_stream_for_all_is_ordered_but_slower(judged):
             step(inside, batch)
         gpu.synchronize()
 
-    assert "steps and copies share a stream, so they never overlap" == judged("overlap_plan", feed=one_stream).what
+    assert "your steps and copies share a stream, so they never overlap" == judged("overlap_plan", feed=one_stream).what
 
 
 def feeding(
@@ -73,20 +73,23 @@ def feeding(
 @pytest.mark.parametrize(
     ("slip", "told"),
     [
-        ({"to": lambda slot, slots: 0}, "all batches use the same device buffer"),
+        ({"to": lambda slot, slots: 0}, "your code copies all batches into the same device buffer"),
         ({"copied_in": "default"}, "the event after the copy of batch 0 was recorded in a different stream"),
         ({"done_in": "copies"}, "the event after the step of batch 0 was recorded in a different stream"),
-        ({"waits_for": -1}, "copies wait for steps that use other buffers"),
-        ({"swapped": True}, "batches are copied from the device to the host"),
-        ({"on_host": True}, "step works on the host's buffer"),
+        ({"waits_for": -1}, "your copies wait for steps that use other buffers"),
+        ({"swapped": True}, "your code copies batches from the device to the host"),
+        ({"on_host": True}, "your code passes a host buffer to step()"),
         (
             {"early": True},
             "was recorded before the copy of batch 0 was launched, so it does not mark the end of that operation",
         ),
-        ({"blocks": True}, "the host waits for each copy to end"),
+        ({"blocks": True}, "in your program, the host waits for each copy to end"),
         ({"then": lambda gpu, copies, steps, event: event.synchronize()}, "waits for each copy before it loads the"),
         ({"then": lambda gpu, copies, steps, event: copies.synchronize()}, "waits for each copy before it loads the"),
-        ({"then": lambda gpu, copies, steps, event: gpu.synchronize()}, "the host waits for the device in every step"),
+        (
+            {"then": lambda gpu, copies, steps, event: gpu.synchronize()},
+            "in your program, the host waits for the device in every step",
+        ),
         # Near them: the event of another slot, and a host that waits for steps.
         (
             {"awaits": 1},
@@ -165,7 +168,7 @@ def test_work_of_ones_own_and_batches_out_of_order_are_refused(judged, solution)
     def nothing(gpu, batches, **how):
         pass
 
-    told = "each batch must be loaded once and stepped once, in order"
+    told = "your code does not call load() and step() once for each batch, in order"
 
     assert told == judged("overlap_plan", feed=backwards).what
     assert told == judged("overlap_plan", feed=nothing).what
@@ -181,7 +184,7 @@ def test_a_step_on_anothers_batch_is_refused(judged):
             step(inside, batch)
         gpu.synchronize()
 
-    assert "a step worked on the wrong batch" == judged("overlap_plan", feed=mixed_up).what
+    assert "in your program, a step works on the wrong batch" == judged("overlap_plan", feed=mixed_up).what
 
 
 def test_results_read_too_early_are_a_race(judged, solution):
@@ -190,7 +193,10 @@ def test_results_read_too_early_are_a_race(judged, solution):
         solution["feed"](gpu, batches, **how)
         gpu.synchronize = wait
 
-    assert "the results are read before the last step is done" == judged("overlap_plan", feed=leaves_at_once).what
+    assert (
+        "in your program, the results are read "
+        "before the last step is done" == judged("overlap_plan", feed=leaves_at_once).what
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -284,7 +290,7 @@ def test_lost_and_reordered_items_are_told_apart(judged, solution):
             yield from pair
 
     assert judged("prefetcher", Prefetcher=Loses).what.startswith("items ")
-    assert "the order of the items changed" == judged("prefetcher", Prefetcher=Sorts).what
+    assert "your code changed the order of the items" == judged("prefetcher", Prefetcher=Sorts).what
 
 
 @pytest.mark.slow

@@ -27,9 +27,12 @@ def test_a_ladder_of_more_readings_than_needed_passes(judged, solution):
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        (lambda samples: [0], "only one sample was run, but each figure must be the mean over all samples"),
-        (lambda samples: samples * [3], "only one sample was run, but each figure must be the mean over all samples"),
-        (lambda samples: [0, samples - 1], "a rung of the ladder is wrong"),
+        (lambda samples: [0], "your code ran only one sample, but each figure must be the mean over all samples"),
+        (
+            lambda samples: samples * [3],
+            "your code ran only one sample, but each figure must be the mean over all samples",
+        ),
+        (lambda samples: [0, samples - 1], "one of your rungs is wrong"),
     ],
 )
 def test_a_ladder_of_one_sample_is_named(judged, chosen, told):
@@ -56,7 +59,8 @@ def test_a_ladder_that_nobody_measured_is_refused(judged, solution):
         return [(name, 1.001 * alone, 1.001 * together) for name, alone, together in rungs]
 
     assert (
-        "a figure is not the difference of any two clock readings" == judged("stage_ladder", stage_ladder=made_up).what
+        "one of your figures is not the difference "
+        "of any two clock readings" == judged("stage_ladder", stage_ladder=made_up).what
     )
 
 

@@ -33,7 +33,7 @@ def test_a_close_that_only_sets_the_flag_is_refused(judged, solution):
 
     outcome = judged("prefetcher", Prefetcher=Flag)
 
-    assert "a thread is still running after close()" == outcome.what
+    assert "your thread is still running after close()" == outcome.what
     assert outcome.points < 1
 
 
@@ -64,7 +64,7 @@ def test_an_equal_exception_is_not_the_very_same(judged, solution):
             except Exception as error:
                 raise type(error)(*error.args) from None
 
-    assert "a copy of the exception reached the consumer" == judged("prefetcher", Prefetcher=Copies).what
+    assert "your code passed on a copy of the exception" == judged("prefetcher", Prefetcher=Copies).what
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_a_wrapped_exception_is_told_to_be_another_one(judged, solution):
             except Exception as error:
                 raise AssertionError(f"the source failed: {error}") from error
 
-    assert "a different exception reached the consumer" == judged("prefetcher", Prefetcher=Wraps).what
+    assert "your code passed on a different exception" == judged("prefetcher", Prefetcher=Wraps).what
 
 
 @pytest.mark.slow
@@ -202,7 +202,7 @@ def test_what_was_raised_ends_the_iteration_too(solution):
         [
             (str, "for `items`, expected a number, got text"),
             (lambda item: ("item", item), "for `items`, expected a number, got a list or a tuple"),
-            (lambda item: item + 0.5, "the items changed"),
+            (lambda item: item + 0.5, "your code changed the items"),
         ],
         quick=1,
     ),
@@ -237,9 +237,13 @@ CASE = {"kind": "all", "first": 0, "depth": 3, "count": 4, "take": -1, "error": 
         (
             "if self._closed.is_set(): raise RuntimeError('closed')",
             -1,
-            "close() raised an exception when it was called after the last item",
+            "your close() raised an exception when it was called after the last item",
         ),
-        ("if self._closed.is_set(): raise OSError", 2, "close() raised an exception when it was called a second time"),
+        (
+            "if self._closed.is_set(): raise OSError",
+            2,
+            "your close() raised an exception when it was called a second time",
+        ),
         # Near it: one that cannot be closed at all.
         ("self._no_such_name", -1, "your code raised AttributeError"),
         ("raise OSError", 2, "your code raised OSError"),

@@ -24,7 +24,7 @@ def test_a_plan_may_begin_with_the_last_shard(judged, solution):
 def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
     outcome = judged("read_plan", read_plan=lambda wanted, **disk: sorted(wanted, reverse=True))
 
-    assert "the plan does not read in the order of the disk" == outcome.what
+    assert "your plan does not read in the order of the disk" == outcome.what
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
         (lambda wanted, **disk: [(99, 0, 1)], "not a tuple (shard, start, stop)"),
         (lambda wanted, **disk: [(0, 0, 0.5)], "not a tuple (shard, start, stop)"),
         (lambda wanted, **disk: [(0, 0)], "not a tuple (shard, start, stop)"),
-        (lambda wanted, **disk: [], "wanted samples were never read"),
-        (lambda wanted, **disk: wanted[1:], "wanted samples were never read"),
+        (lambda wanted, **disk: [], "your plan leaves out wanted samples"),
+        (lambda wanted, **disk: wanted[1:], "your plan leaves out wanted samples"),
     ],
 )
 def test_plans_that_are_none_are_told_why(judged, plan, told):
@@ -68,12 +68,18 @@ def one_gap_read(wanted, **disk):
 @pytest.mark.parametrize(
     ("plan", "told"),
     [
-        (whole_or_by_sample(lambda useful: useful > 0.5), "each shard is read either whole or sample by sample"),
-        (whole_or_by_sample(lambda useful: useful > 0.2), "each shard is read either whole or sample by sample"),
+        (
+            whole_or_by_sample(lambda useful: useful > 0.5),
+            "your plans read each shard either whole or sample by sample",
+        ),
+        (
+            whole_or_by_sample(lambda useful: useful > 0.2),
+            "your plans read each shard either whole or sample by sample",
+        ),
         # Near it: all of them by sample, all whole, and one gap decided by itself.
-        (whole_or_by_sample(lambda useful: False), "every sample is read separately"),
-        (whole_or_by_sample(lambda useful: True), "the plan reads unwanted data: it reads each shard in one go"),
-        (one_gap_read, "the plan jumps over gaps that it should read"),
+        (whole_or_by_sample(lambda useful: False), "your plan reads every sample separately"),
+        (whole_or_by_sample(lambda useful: True), "your plan reads unwanted data: it reads each shard in one go"),
+        (one_gap_read, "your plan jumps over gaps that it should read"),
     ],
 )
 def test_shards_that_are_read_whole_or_by_sample_are_told(judged, plan, told):
@@ -113,10 +119,10 @@ def test_every_format_wins_for_some_access(solution, exercises):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda access, disk: (access, {**disk, "open_s": 0.0}), "the time for opening files was left out"),
+        (lambda access, disk: (access, {**disk, "open_s": 0.0}), "your code leaves out the time for opening files"),
         (
             lambda access, disk: (access, {**disk, "cache_bytes": 1e30}),
-            "every epoch after the first was assumed to need no disk",
+            "your code assumes that no epoch after the first needs the disk",
         ),
     ],
 )
@@ -283,13 +289,16 @@ def asked_behind(chain, *, which, pairs=("point move", "point cut", "whole move"
     [
         (
             lambda right, chain: asked_behind(chain, which=lambda other: other["random"]),
-            "transforms were compared with",
+            "your code compares transforms with",
         ),
-        (lambda right, chain: right[1:], "decoding was left in the loader, but it may be done once"),
+        (lambda right, chain: right[1:], "you left decoding in the loader, but it may be done once"),
         # Near them: all behind, decoding left out where another one is too, nothing at all.
-        (lambda right, chain: asked_behind(chain, which=bool), "work that could be done once is done in every epoch"),
-        (lambda right, chain: right[1:-1], "work that could be done once is done in every epoch"),
-        (lambda right, chain: [], "work that could be done once is done in every epoch"),
+        (
+            lambda right, chain: asked_behind(chain, which=bool),
+            "in your answer, work that could be done once is done in every epoch",
+        ),
+        (lambda right, chain: right[1:-1], "in your answer, work that could be done once is done in every epoch"),
+        (lambda right, chain: [], "in your answer, work that could be done once is done in every epoch"),
     ],
 )
 def test_whom_a_transform_is_asked_to_pass_is_told_where_all_answers_follow(judged, solution, answer, told):

@@ -83,8 +83,14 @@ def test_a_side_that_is_misread_in_every_loop_is_named(judged, side):
     ("rule", "told"),
     [
         (lambda one, other: by_rates(other, one), "your code confuses data-bound and compute-bound"),
-        (lambda one, other: by_rates(max(one, other), other), "a slower loader was always called balanced"),
-        (lambda one, other: by_rates(one, max(one, other)), "a slower device was always called balanced"),
+        (
+            lambda one, other: by_rates(max(one, other), other),
+            "your function always answers 'balanced' for a slower loader",
+        ),
+        (
+            lambda one, other: by_rates(one, max(one, other)),
+            "your function always answers 'balanced' for a slower device",
+        ),
         (lambda one, other: by_rates(one / other, 1.2), "this loop is not"),
     ],
 )
@@ -109,8 +115,8 @@ def without(first):
 @pytest.mark.parametrize(
     ("first", "told"),
     [
-        (lambda workers: 0, "each worker's first batch was counted"),
-        (lambda workers: 1, "only a single first batch was left out, instead of one for each worker"),
+        (lambda workers: 0, "your code counts each worker's first batch"),
+        (lambda workers: 1, "your code leaves out only a single first batch, instead of one for each worker"),
         (lambda workers: (workers + 1) // 2, "this loop is not"),
     ],
 )
