@@ -191,7 +191,7 @@ _SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
     (
         _crossed_by_another,
         "in a circle, your function does not name the rank with a different order of calls",
-        "your answer is right, but your rank is not",
+        "your answer is right, but your rank is wrong",
         "of the ranks in both groups, name the one that waits in a different call from the others",
     ),
     (

@@ -162,7 +162,7 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
         )
         raise Wrong("your loop runs only the backward pass of a micro-batch inside no_sync()", why=why, next=then)
     if len(sent) > steps:
-        then = "send gradients only once per step, right before it: no other rank needs them earlier"
+        then = "send gradients only once, right before each step: no other rank needs the gradients earlier"
         raise Wrong("your loop sends gradients more often than necessary", why=why, next=then)
     if sent == ends[:-1] and count % window:
         why = f"{why}; nothing is sent in the last window, which has {counted(count % window, 'micro-batch')}"

@@ -253,7 +253,8 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
         if mine <= right:
             continue
         flying, fewest = _in_flight(run.programs[stage]), min(case["micro"], case["stages"] - stage)
-        why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; {fewest} are enough"
+        why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; "
+        why += f"{byte_count(right)} with {fewest} in flight would be enough"
         if case["schedule"] == "1f1b" and flying == case["micro"]:
             then = "run a backward pass as soon as its gradient arrives, so that forward and backward passes alternate"
             raise Wrong("in your schedule, all micro-batches are in flight at once, as in GPipe", why=why, next=then)

@@ -188,7 +188,7 @@ def _judge_record(case: Any, got: Any) -> None:
         or [bool(one) for one in got["biases"]] != held
         or (got["gradients"][bias] and len(got["gradients"][bias]) != sum(held))
     ):
-        why = f"for some entries of the record, the values do not belong to exactly {case['ranks']} ranks"
+        why = f"some entries of the record do not have values for exactly {case['ranks']} ranks"
         raise Wrong("the record does not cover all ranks", why=why, next="run the cell again, and check again")
 
 
