@@ -62,12 +62,16 @@ seen = hoard(keep)
 """,
     "sockets in messages": _HOARD
     + """
-carrier, box = socket.socketpair()
-carrier.setblocking(False)
+carriers = [socket.socketpair()]
 def keep():
     pair = socket.socketpair()
     filled = sum(fill(end.fileno()) for end in pair)
-    socket.send_fds(carrier, [b'x'], [end.fileno() for end in pair])
+    carriers[-1][0].setblocking(False)
+    try:
+        socket.send_fds(carriers[-1][0], [b'x'], [end.fileno() for end in pair])
+    except BlockingIOError:
+        carriers.append(socket.socketpair())
+        socket.send_fds(carriers[-1][0], [b'x'], [end.fileno() for end in pair])
     for end in pair: end.close()
     return filled
 seen = hoard(keep, processes=1)
