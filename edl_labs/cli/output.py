@@ -77,9 +77,9 @@ class ProgressLines:
 
 def print_board(board: Leaderboard) -> None:
     """A leaderboard as a table."""
-    head = ["place", "who", "of light", "memory", "money"]
+    head = ["place", "who", "efficiency", "memory", "money"]
     rows = [
-        [str(one.place), one.name, f"{one.share:.1%}", byte_count(one.peak_bytes), f"{one.money:.3f}"]
+        [str(one.place), one.name, f"{one.efficiency:.1%}", byte_count(one.peak_bytes), f"{one.money:.3f}"]
         for one in board.standings
     ]
     table(f"{board.assignment}: {board.exercise}", head, rows)

@@ -97,7 +97,7 @@ def leaderboard(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the graded entries by the share of light; in a tie, less memory wins, then less money."""
+    """Rank the graded entries by efficiency; in a tie, less memory wins, then less money."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.marks.entry_timelines import is_over

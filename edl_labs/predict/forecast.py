@@ -35,10 +35,11 @@ class Prediction(Value, Plottable):
 
     `low_s` to `high_s` hold the step in four cases of five. `limits` are seconds by what they went into: compute,
     memory, launch (the GPU waits for the host) and communication; `works` by what was done: products, convolutions,
-    attention, moving bytes. `light` is the share of the datasheet's roofline that the step reaches, `mfu` the products
-    of the model alone against the datasheet's rate. `peak_bytes` are those of one GPU, `held` by category. `fits` is
-    yes, no or unsure. `unknown` names operators without a price: `step_s` is then the time of all others, the step
-    takes at least `low_s`, and `high_s` is infinite. `measured` figures are the card's own, `assumed` come from tables.
+    attention, moving bytes. `roofline_efficiency` is the share of the datasheet's roofline that the step reaches, `mfu`
+    the products of the model alone against the datasheet's rate. `peak_bytes` are those of one GPU, `held` by category.
+    `fits` is yes, no or unsure. `unknown` names operators without a price: `step_s` is then the time of all others, the
+    step takes at least `low_s`, and `high_s` is infinite. `measured` figures are the card's own, `assumed` come from
+    tables.
     """
 
     DERIVED = ("samples_per_s", "limiter", "fits", "at_least")
@@ -64,7 +65,7 @@ class Prediction(Value, Plottable):
     peak_module: str
     flops: float
     mfu: float
-    light: float
+    roofline_efficiency: float
     limits: Mapping[str, float]
     works: Mapping[str, float]
     phases: Mapping[str, float]
@@ -154,7 +155,10 @@ class Prediction(Value, Plottable):
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{name} {percent(value / self.step_s)}" for name, value in self.limits.items() if value > 0)
-        lines = [str(self), f"time: {shares}; {percent(self.light)} of the roofline, MFU {percent(self.mfu)}"]
+        lines = [
+            str(self),
+            f"time: {shares}; {percent(self.roofline_efficiency)} of the roofline, MFU {percent(self.mfu)}",
+        ]
         held = ", ".join(
             f"{name} {byte_count(size)}" for name, size in sorted(self.held.items(), key=lambda x: -x[1])[:4]
         )

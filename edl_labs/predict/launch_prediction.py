@@ -38,11 +38,11 @@ class LaunchPrediction(Value):
 
     `low_s` to `high_s` hold the time in four cases of five, as far as steps of models tell; `high_s` holds the case too
     that nothing that is read again is found in the L2 cache. `bound_s` is the datasheet's roofline with each element
-    moved once; `light` is the share of it that the launches reach. `limiter` is "compute", "memory", "L2 cache",
-    "latency" or "launch".
+    moved once; `roofline_efficiency` is the share of it that the launches reach. `limiter` is "compute", "memory",
+    "L2 cache", "latency" or "launch".
     """
 
-    DERIVED = ("light",)
+    DERIVED = ("roofline_efficiency",)
 
     kernel: str
     machine: str
@@ -56,7 +56,7 @@ class LaunchPrediction(Value):
     launches: int = 1
 
     @property
-    def light(self) -> float:
+    def roofline_efficiency(self) -> float:
         """Share of the speed of light: `bound_s` divided by `total_s`."""
         return self.bound_s / self.total_s
 
@@ -64,8 +64,8 @@ class LaunchPrediction(Value):
         many = f", {self.launches} launches" if self.launches > 1 else ""
         return (
             f"{self.kernel} on {self.machine}, {self.dtype}{many}: {seconds(self.total_s)} ({seconds(self.low_s)} to "
-            f"{seconds(self.high_s)}), {percent(self.light)} of the speed of light ({seconds(self.bound_s)}); "
-            f"limited by {self.limiter}: {self.reason}"
+            f"{seconds(self.high_s)}), {percent(self.roofline_efficiency)} of the speed of light "
+            f"({seconds(self.bound_s)}); limited by {self.limiter}: {self.reason}"
         )
 
 

@@ -144,7 +144,7 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
         host_s=played.host_s, peak_bytes=sum(held.values()), memory_bytes=card.memory_bytes, held=held,
         peak_phase=phase, peak_module=recording.owners[0][0] if recording.owners else "", flops=flops,
         mfu=useful / (step_s * peak) if step_s else 0.0,
-        light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
+        roofline_efficiency=_roofline_s(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
         limits=limits, works=works, phases=dict(played.phases),
         dearest=_dearest(kernels, played, asked.accumulate, step_s),
         unknown=unknown, measured=card.measured,
@@ -241,7 +241,7 @@ def _main_peak(card: MachineCard, kernels: Sequence[StepKernel]) -> float:
     return card.peak(max(flops, key=lambda name: flops[name], default="fp32"))[1]
 
 
-def _light(card: MachineCard, kernels: Sequence[StepKernel], accumulate: int) -> float:
+def _roofline_s(card: MachineCard, kernels: Sequence[StepKernel], accumulate: int) -> float:
     """Seconds by the datasheet's roofline, kernel by kernel."""
     total = 0.0
     for one in kernels:

@@ -6,7 +6,7 @@
 #
 # After this lab you can
 #
-# * say how far from the speed of light a job is, and which resource sets that speed;
+# * say how far from its lower bound a job's time is, and which resource sets that bound;
 # * find where a training loop loses time, make the most useful fixes first, and keep the losses identical, bit for bit;
 # * run the job on several GPUs so that its gradient sums are hidden behind its passes;
 # * choose how many GPUs a budget should buy.
@@ -47,7 +47,12 @@ import torch
 
 from edl_labs.plots import style
 from edl_labs.units import seconds
-from edl_labs.virtual.budget import TrainingJob, best_light, light, run_training
+from edl_labs.virtual.budget import (
+    TrainingJob,
+    best_lower_bound,
+    lower_bound,
+    run_training,
+)
 
 JOB = TrainingJob(
     steps=step_count,
@@ -77,7 +82,7 @@ JOB = TrainingJob(
 Progress("lab10b_within_the_budget")
 
 # %% [markdown]
-# ## 1. A job, its bill, and light
+# ## 1. A job, its bill, and its lower bound
 #
 # A `TrainingJob` is a price list. In every step, `units` of data (a unit is a few hundred examples) go forward and
 # backward through all layers, and their gradients are summed before **one** update of each layer. A `trainer` is one
@@ -129,21 +134,21 @@ def naive(trainer):
 
 
 # %% [markdown]
-# *Light* (short for the speed of light) is a lower bound on the job's time: no program is faster. Each resource (the
+# The *lower bound* of the job's time (its *speed of light*) is a time that no program can beat. Each resource (the
 # GPU's compute, the host that loads, the copy engine, the links) has work that every program must do. Some other work
 # must be done before a resource can start, and some only after it has finished. For each resource, the bound adds up
-# these times; the largest total is light, which `light(job)` returns. **Predict:** the share of light of a program is
-# light divided by the program's time. What is it for the naive program, in percent?
+# these times; the largest total is the lower bound, which `lower_bound(job)` returns. **Predict:** the *efficiency*
+# of a program is the lower bound divided by the program's time. What is it for the naive program, in percent?
 
 # %%
-predict("naive_share", "The share of light that the naive job reaches is", unit="%")
+predict("naive_efficiency", "The efficiency of the naive job is", unit="%")
 
 # %%
-with reveal_prediction("naive_share") as truth:
+with reveal_prediction("naive_efficiency") as truth:
     found = run_training(JOB, naive)
     print(f"modelled: {found}")
-    print("modelled:", light(JOB))
-    truth(found.share)
+    print("modelled:", lower_bound(JOB))
+    truth(found.efficiency)
 
 # %%
 figure, axes = style.subplots(figsize=(9, 2.6))
@@ -222,9 +227,11 @@ def mended_run(*names):
 with reveal_prediction("first_mend") as truth:
     runs = {name: mended_run(name) for name in MENDS}
     for name, run in runs.items():
-        print(f"modelled, {name}: {seconds(run.makespan_s)}, {run.share:.0%} of light")
+        print(
+            f"modelled, {name}: {seconds(run.makespan_s)}, {run.efficiency:.0%} efficiency"
+        )
     together = mended_run(*MENDS)
-    told = f"{seconds(together.makespan_s)}, {together.share:.0%} of light"
+    told = f"{seconds(together.makespan_s)}, {together.efficiency:.0%} efficiency"
     print(f"modelled, all four: {told}")
     truth(min(runs, key=lambda name: runs[name].makespan_s))
 
@@ -238,9 +245,9 @@ with reveal_prediction("first_mend") as truth:
 # * What must the host really wait for?
 # * What can a copy overlap with?
 #
-# Write `train_on_one(trainer)`: the same job on one GPU, within `trainer.job.memory_bytes`, at 90 % of light or more,
-# with losses that agree to 1e-6. `passes` is already written; you write the code around it. `run_training` shows time,
-# memory and losses, but only `check` tests that a pass waits for all data that it reads.
+# Write `train_on_one(trainer)`: the same job on one GPU, within `trainer.job.memory_bytes`, with an efficiency of 90
+# % or more, with losses that agree to 1e-6. `passes` is already written; you write the code around it. `run_training`
+# shows time, memory and losses, but only `check` tests that a pass waits for all data that it reads.
 
 
 # %% solve="single"
@@ -341,13 +348,13 @@ in_torch(
 # ## 3. Several GPUs
 #
 # Now each GPU processes its share of a step, and the gradients of all GPUs must be summed before an update. A sum of n
-# bytes in a ring of P GPUs takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** at the speed of light, by what factor
+# bytes in a ring of P GPUs takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** at the lower bounds, by what factor
 # do four GPUs, with three units each, make the job faster?
 
 # %%
 predict(
     "four_gpus",
-    "At the speed of light, four GPUs are faster by a factor of",
+    "At the lower bounds, four GPUs are faster by a factor of",
     unit="times",
 )
 
@@ -357,21 +364,21 @@ with reveal_prediction("four_gpus") as truth:
     sum_s, passes_s = four.all_reduce_s(sum(four.elements)), 3 * 5 * 330e-6
     print(f"modelled, a sum of all gradients: {seconds(sum_s)}")
     print(f"modelled, a GPU's passes in a step: {seconds(passes_s)}")
-    print("modelled, one GPU:", light(JOB))
-    print("modelled, four:   ", light(four))
+    print("modelled, one GPU:", lower_bound(JOB))
+    print("modelled, four:   ", lower_bound(four))
     print("the update and the fixed part of each kernel are not divided by four")
-    truth(light(JOB).seconds / light(four).seconds)
+    truth(lower_bound(JOB).seconds / lower_bound(four).seconds)
 
 # %% [markdown]
-# Your program will be slower than light if it waits for one sum before it issues the next, or if it starts its sums
-# only after all passes.
+# Your program will be slower than the lower bound if it waits for one sum before it issues the next, or if it starts
+# its sums only after all passes.
 #
 # Gradients are ready from the last layer to the first. A sum overlaps with work on the streams, but sums run one after
 # the other, and each adds 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are complete only after the
 # last one; gradients summed earlier would be summed a second time. `passes(…, after=…)` calls a function of yours with
 # each layer's number as soon as that layer's backward pass has been issued, as a hook of PyTorch does.
 #
-# Write `train_on_many(trainer)`, which runs on each GPU, within its memory and at 87 % of light or more.
+# Write `train_on_many(trainer)`, which runs on each GPU, within its memory and with an efficiency of 87 % or more.
 
 
 # %% solve="scaled"
@@ -449,9 +456,9 @@ in_torch(scaled_in_torch, ranks=2, told=recorded)
 #
 # Deck [001] asks for experiments that do "not run out of money". More GPUs finish sooner, but they are idle for a
 # larger share of the time. GPUs with fast links between them cost more per GPU. An offer is an object with
-# `offer.ranks` and `offer.price_per_gpu_s`; a run costs its seconds times its GPUs times that price. **Predict:** take
-# the job from section 2, run it at the speed of light, and pay the same price per GPU. How many times as much
-# does the run cost on four GPUs as on one?
+# `offer.ranks` and `offer.price_per_gpu_s`; a run costs its seconds times its GPUs times that price. **Predict:**
+# take the job from section 2, run it in the shortest possible time (the lower bound), and pay the same price per GPU.
+# How many times as much does the run cost on four GPUs as on one?
 
 # %%
 predict("dearer", "The price on four GPUs, compared with one GPU, is", unit="times")
@@ -459,26 +466,27 @@ predict("dearer", "The price on four GPUs, compared with one GPU, is", unit="tim
 # %%
 with reveal_prediction("dearer") as truth:
     for ranks in (1, 2, 3, 4):
-        bound = light(JOB.on(ranks))
+        bound = lower_bound(JOB.on(ranks))
         told = f"{seconds(bound.seconds)}, {ranks * bound.seconds:.4f} to pay"
         print(f"modelled, {ranks} GPU(s): {told}")
-    truth(4 * light(four).seconds / light(JOB).seconds)
+    truth(4 * lower_bound(four).seconds / lower_bound(JOB).seconds)
 
 # %% [markdown]
 # Write
 #
 # * `choose_gpus(job, offers, budget)` → the `ranks` of the offer to take. `job.on(ranks)` is the same job on `ranks`
 #   GPUs. A run that costs more than `budget` is not paid for and scores nothing. You are free to choose the method:
-#   compute with `light`, or try programs with `run_training`;
+#   compute with `lower_bound`, or try programs with `run_training`;
 # * `train_within(trainer)`, which runs on each GPU of that offer. Start from your programs above. These jobs are short,
 #   and the GPUs of the best offer have enough memory for all the units of a step. How many units should be loaded
 #   first, while no GPU computes?
 #
-# The score is the geometric mean of *light divided by your time*, over jobs that you do not know. Here, light is the
-# shortest time that any of the offers could reach within the budget. (An offer does not count if only a program at more
-# than 98 % of light would stay within the budget.) A score of 88 % or more earns all points, 78 % three quarters, 55 %
-# half, and 30 % a quarter, with no steps between. A run that is faster than light is refused, and so is a program that
-# leaves work out. A single run that is not paid for costs all points.
+# The score is the geometric mean of the efficiency, *the lower bound divided by your time*, over jobs that you do not
+# know. Here, the lower bound is the shortest time that any of the offers could reach within the budget. (An offer
+# does not count if only a program with an efficiency above 98 % would stay within the budget.) A score of 88 % or
+# more earns all points, 78 % three quarters, 55 % half, and 30 % a quarter, with no steps between. A run that is
+# faster than the lower bound is refused, and so is a program that leaves work out. A single run that is not paid for
+# costs all points.
 
 
 # %% solve="score"
@@ -487,7 +495,7 @@ def choose_gpus(job, offers, budget):
     ### BEGIN SOLUTION
     paid = {}
     for offer in offers:
-        run_s = light(job.on(offer.ranks)).seconds / 0.85
+        run_s = lower_bound(job.on(offer.ranks)).seconds / 0.85
         if run_s * offer.ranks * offer.price_per_gpu_s <= budget:
             paid[run_s] = offer.ranks
     return paid[min(paid)]
@@ -539,7 +547,7 @@ with requires_solution("score"):
         ranks = choose_gpus(job, offers, budget)
         price = next(one.price_per_gpu_s for one in offers if one.ranks == ranks)
         run = run_training(job.on(ranks), train_within)
-        share = best_light(job, offers, budget=budget / 1.02) / run.makespan_s
+        share = best_lower_bound(job, offers, budget=budget / 1.02) / run.makespan_s
         paid = ranks * price * run.makespan_s
         counts = paid <= budget and not run.faults
         told = f"{share:.1%}; {paid:.4f} of {budget:.4f}"
@@ -576,8 +584,11 @@ for order in (list(MENDS), list(MENDS)[::-1]):
 # %%
 with requires_solution("scaled"):
     for ranks in (1, 2, 3, 4):
-        run, bound = run_training(JOB.on(ranks), train_on_many), light(JOB.on(ranks))
-        time = f"{seconds(run.makespan_s)}, {run.share:.0%} of light"
+        run, bound = (
+            run_training(JOB.on(ranks), train_on_many),
+            lower_bound(JOB.on(ranks)),
+        )
+        time = f"{seconds(run.makespan_s)}, {run.efficiency:.0%} efficiency"
         told = f"{run.money:.3f} to pay; limit: {bound.resource}"
         print(f"modelled, {ranks} GPU(s): {time}, {told}")
 

@@ -68,7 +68,7 @@ def the_board_ranks(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "score" == board.exercise
     assert "stub" not in [row.student for row in board.standings]
-    assert 0.85 <= board.standings[0].share <= 1
+    assert 0.85 <= board.standings[0].efficiency <= 1
     assert 0 == done.exit_code, done.output
     page = (course.root / "board.html").read_text(encoding="utf-8")
     assert board.standings[0].name in page

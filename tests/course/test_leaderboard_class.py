@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 LAB = "lab10b_within_the_budget"
 GIVEN_UP_S = 600  # the command says within seconds what it waits for, on a machine with time for it
-# The same programs without the host's decoding, which is what would make a run faster than light.
+# The same programs without the host's decoding, which is what would make a run faster than the lower bound.
 ABOVE_LIGHT = """
 import json
 from edl_labs.exercises.lab10b_within_the_budget import budget_scores, training_evidence
-def light_handed(job, program, real=training_evidence.evidence):
+def fast_handed(job, program, real=training_evidence.evidence):
     programs = json.loads(real(job, program)["programs"])
     return {"programs": json.dumps([[e for e in one if e["op"] != "host_work"] for one in programs])}
-budget_scores.evidence = light_handed
+budget_scores.evidence = fast_handed
 """
 CRASH = "\n\nimport os\n\n\ndef train_within(trainer):\n    os._exit(3)\n"
 
@@ -36,7 +36,7 @@ CRASH = "\n\nimport os\n\n\ndef train_within(trainer):\n    os._exit(3)\n"
 CHECKS = ("check_single", "check_scaled", "check_score")
 MARKS = {  # what is behind `score` costs nothing else
     "right": (5.0, 6.0, 6.0),
-    "slow": (5.0, 6.0, 4.5),  # three quarters of light
+    "slow": (5.0, 6.0, 4.5),  # an efficiency of three quarters
     **dict.fromkeys(("naive", "forges", "skips", "crashes"), (5.0, 6.0, 0.0)),
     "nothing": (0.0, 0.0, 0.0),
 }

@@ -28,7 +28,7 @@ class NobodyRanked(NothingToDo):
     """No graded student has earned a score yet; the leaderboard starts with the first score."""
 
 
-RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
+RANKED_BY = ("efficiency", "peak_bytes", "money")  # the first from the largest, the others from the smallest
 _NAMES_TOLD = 20  # about three lines of a terminal
 _UNFOLDED = 20  # places of a page with pictures: about 5 MB, and half a minute of a core
 _REFRESHED_S = 20  # the page asks for itself anew so often while a class is graded
@@ -48,8 +48,8 @@ class Standing(Value):
     place: int
     name: str
     student: str
-    share: float
-    """The share of light, 0 to 1: the geometric mean over the secret cases."""
+    efficiency: float
+    """The efficiency, 0 to 1: the geometric mean over the secret cases."""
     peak_bytes: float
     money: float
     timelines: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
@@ -116,25 +116,25 @@ def ranks(entry: Mapping[str, float]) -> bool:
 
 
 def standings(entries: Mapping[str, Mapping[str, float]], names: Mapping[str, str]) -> tuple[Standing, ...]:
-    """Places by share of light, ties by memory and then by money; who is equal in all shares a place.
+    """Places by efficiency, ties by memory and then by money; who is equal in all shares a place.
 
-    >>> like = {"peak_bytes": 1e9, "money": 1.0}
-    >>> rows = standings({"a": {"share": 0.5, **like}, "b": {"share": 0.9, **like}, "c": {"share": 0.5, **like}}, {})
+    >>> like = {"efficiency": 0.5, "peak_bytes": 1e9, "money": 1.0}
+    >>> rows = standings({"a": like, "b": {**like, "efficiency": 0.9}, "c": like}, {})
     >>> [(row.place, row.name) for row in rows]
     [(1, 'b'), (2, 'a'), (2, 'c')]
     """
 
     def key(student: str) -> tuple[float, float, float]:
-        share, peak_bytes, money = (entries[student][name] for name in RANKED_BY)
-        return -share, peak_bytes, money
+        efficiency, peak_bytes, money = (entries[student][name] for name in RANKED_BY)
+        return -efficiency, peak_bytes, money
 
     order = sorted(entries, key=lambda student: (key(student), names.get(student, student)))
     found: list[Standing] = []
     for at, student in enumerate(order):
         tied = at > 0 and key(student) == key(order[at - 1])
         place = found[-1].place if tied else at + 1
-        share, peak_bytes, money = (entries[student][n] for n in RANKED_BY)
-        found.append(Standing(place, names.get(student, student), student, share, peak_bytes, money))
+        efficiency, peak_bytes, money = (entries[student][n] for n in RANKED_BY)
+        found.append(Standing(place, names.get(student, student), student, efficiency, peak_bytes, money))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab10b_within_the_budget.budget_scores import ScoreOfLight
+from edl_labs.exercises.lab10b_within_the_budget.budget_scores import BudgetScore
 from edl_labs.exercises.lab10b_within_the_budget.training_programs import Scaled, Single
 
-EXERCISES = (Single, Scaled, ScoreOfLight)
+EXERCISES = (Single, Scaled, BudgetScore)

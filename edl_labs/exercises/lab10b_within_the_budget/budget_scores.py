@@ -16,10 +16,10 @@ from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     slow_cause,
 )
 from edl_labs.units import byte_count, counted, seconds
-from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_light, light, training_steps
+from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_lower_bound, lower_bound, training_steps
 
-MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
-STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
+MARGIN = 1.02  # an offer that only a program with an efficiency above 98 % could pay is none: as announced
+STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # efficiency, and what it earns: as announced
 
 _EACH = (
     "how long does the job run on each offer, and what does that cost? Choose the fastest offer that you can pay for"
@@ -38,16 +38,16 @@ def rented(case: Any, ranks: int) -> TrainingJob:
 
 
 def bought_s(case: Any, job: TrainingJob) -> float:
-    """The least time that the budget of a case can buy: that of light, with a little money to spare."""
-    return best_light(job, offers_of(case), budget=case["budget"] / MARGIN)
+    """The least time that the budget of a case can buy: the lower bound, with a little money to spare."""
+    return best_lower_bound(job, offers_of(case), budget=case["budget"] / MARGIN)
 
 
 def entry_of(case: Any, got: Any) -> dict[str, float]:
-    """What a leaderboard says of a run: share of light, seconds, bytes at the peak of a GPU, and money."""
+    """What a leaderboard says of a run: efficiency, seconds, bytes at the peak of a GPU, and money."""
     job = rented(case, got["gpus"])
     run = replayed_training(got["programs"], job)
-    share = min(1.0, bought_s(case, job) / run.makespan_s)
-    return {"share": share, "makespan_s": run.makespan_s, "peak_bytes": run.peak_bytes, "money": run.money}
+    efficiency = min(1.0, bought_s(case, job) / run.makespan_s)
+    return {"efficiency": efficiency, "makespan_s": run.makespan_s, "peak_bytes": run.peak_bytes, "money": run.money}
 
 
 def steps_of(case: Any, got: Any) -> TrainingSteps:
@@ -57,8 +57,8 @@ def steps_of(case: Any, got: Any) -> TrainingSteps:
 
 
 @exercise("score", timeout_s=150.0)
-class ScoreOfLight(Exercise):
-    """A job within a budget, as fast as can be: the geometric mean of the shares of light.
+class BudgetScore(Exercise):
+    """A job within a budget, as fast as can be: the geometric mean of the efficiencies.
 
     `choose_gpus(job, offers, budget)` says how many GPUs, `train_within(trainer)` runs on each. The evidence is that
     number, and the programs.
@@ -102,33 +102,35 @@ class ScoreOfLight(Exercise):
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
         require_training(run, job, self.public_want(case, want)["losses"])
-        light_s = bought_s(case, job)
+        bound_s = bought_s(case, job)
         if run.money > case["budget"]:
             each = f"{run.makespan_s:.4g} s x {counted(job.ranks, 'GPU')} x {job.price_per_gpu_s:g} per second"
             why = f"{each} = {run.money:.3g}, but the budget is {case['budget']:.3g}"
-            if run.money * run.share > case["budget"]:
-                then = "compute seconds x GPUs x price per GPU and second; no run is faster than light"
+            if run.money * run.efficiency > case["budget"]:
+                then = "compute seconds x GPUs x price per GPU and second; no run is faster than the lower bound"
                 raise Wrong("the budget does not pay for your number of GPUs", why=why, next=then)
-            if run.money * run.share * MARGIN > case["budget"]:
-                then = "leave a margin: what share of light does your program reach?"
+            if run.money * run.efficiency * MARGIN > case["budget"]:
+                then = "leave a margin: which efficiency does your program reach?"
                 raise Wrong(
-                    "the budget would pay for your number of GPUs only at the speed of light", why=why, next=then
+                    "the budget would pay for your number of GPUs only at an efficiency of nearly 100 %",
+                    why=why,
+                    next=then,
                 )
             raise Wrong(
                 "your run is too slow for its budget", why=why, next="take fewer GPUs, or make the program faster"
             )
-        share = min(1.0, light_s / run.makespan_s)
-        if share >= STEPS[0][0]:
-            return share
-        if run.share >= STEPS[0][0] or light_s < STEPS[0][0] * light(job).seconds:  # at the speed of light, too
+        efficiency = min(1.0, bound_s / run.makespan_s)
+        if efficiency >= STEPS[0][0]:
+            return efficiency
+        if run.efficiency >= STEPS[0][0] or bound_s < STEPS[0][0] * lower_bound(job).seconds:  # at the lower bound, too
             many = counted(job.ranks, "GPU")
             why = (
-                f"your run takes {seconds(run.makespan_s)} on {many}: this is {share:.0%} of the speed that the "
+                f"your run takes {seconds(run.makespan_s)} on {many}: this is {efficiency:.0%} of the speed that the "
                 "budget could buy"
             )
-            raise Wrong("the budget pays for more GPUs than you chose", why=why, next=_EACH, keeps=share)
+            raise Wrong("the budget pays for more GPUs than you chose", why=why, next=_EACH, keeps=efficiency)
         slow = slow_cause(run, job, STEPS[0][0])
-        raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)
+        raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=efficiency)
 
     def explain_exception(self, case: Any, error: str) -> Wrong | None:
         """What a ValueError says: there was nothing to take the least of."""
@@ -139,17 +141,17 @@ class ScoreOfLight(Exercise):
         return Wrong("your code leaves no offer to choose from", why=why, next=then)
 
     def combine(self, fractions: list[float]) -> float:
-        """What the geometric mean of the shares earns, by steps."""
+        """What the geometric mean of the efficiencies earns, by steps."""
         if not fractions or min(fractions) <= 0:
             return 0.0
         mean = math.prod(fractions) ** (1 / len(fractions))
         return next((earned for least, earned in STEPS if mean >= least), 0.0)
 
     def leaderboard_metrics(self, cases: list[Any], got: list[Any]) -> dict[str, float]:
-        """What accompanies the mark: the mean share of light, the most bytes, the money, and each case's seconds."""
+        """What accompanies the mark: the mean efficiency, the most bytes, the money, and each case's seconds."""
         each = [entry_of(case, one) for case, one in zip(cases, got, strict=True)]
-        mean = math.prod(one["share"] for one in each) ** (1 / len(each))
-        total = {"share": mean, "peak_bytes": max(one["peak_bytes"] for one in each)}
+        mean = math.prod(one["efficiency"] for one in each) ** (1 / len(each))
+        total = {"efficiency": mean, "peak_bytes": max(one["peak_bytes"] for one in each)}
         return (
             total
             | {"money": sum(one["money"] for one in each)}

@@ -90,15 +90,15 @@ def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
 @lru_cache(maxsize=64)
 def _facts_of(text: str, job_text: str) -> tuple[tuple[float, ...], float]:
     run = replayed_training(text, TrainingJob.from_dict(json.loads(job_text)))
-    return run.losses, run.share
+    return run.losses, run.efficiency
 
 
 def public_facts(want: Any, job: TrainingJob) -> dict[str, Any]:
-    """What students may see of the reference: its losses, and its share of light."""
+    """What students may see of the reference: its losses, and its efficiency."""
     if "losses" in want:
         return dict(want)
-    losses, share = _facts_of(want["programs"], json.dumps(job.to_dict()))
-    return {"losses": list(losses), "share": share}
+    losses, efficiency = _facts_of(want["programs"], json.dumps(job.to_dict()))
+    return {"losses": list(losses), "efficiency": efficiency}
 
 
 def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) -> None:
@@ -109,10 +109,12 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
         raise _fault(run, job)
     if run.peak_bytes > job.memory_bytes:
         raise _memory(run, job)
-    if run.share > _ABOVE:
-        why = f"the run takes {seconds(run.makespan_s)}, which is {run.share:.2f} times the speed of light"
+    if run.efficiency > _ABOVE:
+        why = f"the run takes {seconds(run.makespan_s)}, but the lower bound is {run.efficiency:.2f} times that"
         raise Wrong(
-            "your run is faster than light", why=why, next="which part of the work does your program leave out?"
+            "your run is faster than the lower bound",
+            why=why,
+            next="which part of the work does your program leave out?",
         )
     if len(losses) != len(run.losses) or not all(
         close(got, want, rtol=_SAME) for got, want in zip(run.losses, losses, strict=True)
@@ -249,7 +251,9 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
 
     Each sentence stands whole: of secret cases students read those of the source alone, and "…" for what is filled in.
     """
-    why = f"the run takes {seconds(run.makespan_s)}, so it reaches {run.share:.0%} of light; {wanted:.0%} is required"
+    why = (
+        f"the run takes {seconds(run.makespan_s)}, so its efficiency is {run.efficiency:.0%}; {wanted:.0%} is required"
+    )
     program = run.replay.programs[0]
     launched = [entry["name"].rstrip("0123456789 ") for entry in program if entry["op"] == "launch"]
     loads = [entry for entry in program if entry["op"] == "tensor" and entry.get("where") == "host"][1:]
@@ -374,7 +378,7 @@ def _is_cut_small(run: TrainingRun, job: TrainingJob, loads: list[Any], wanted: 
     """Whether the kernels of more micro-batches than memory asks for cost what the run takes too long."""
     most = max((n for n in range(1, job.share + 1) if job.peak_bytes(n) <= job.memory_bytes), default=1)
     more = len(loads) - job.steps * -(-job.share // most)
-    late_s = run.makespan_s * (1 - run.share / wanted)
+    late_s = run.makespan_s * (1 - run.efficiency / wanted)
     return more * (2 * job.layers + 1) * job.kernel_s >= late_s
 
 

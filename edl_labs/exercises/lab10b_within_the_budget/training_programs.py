@@ -14,9 +14,9 @@ from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     slow_cause,
 )
 from edl_labs.units import byte_count, byte_rate, counted, seconds
-from edl_labs.virtual.budget import TrainingJob, light
+from edl_labs.virtual.budget import TrainingJob, lower_bound
 
-SINGLE, SCALED = 0.90, 0.87  # of light, promised in the lab's text; the reference has 0.9 and more in every draw
+SINGLE, SCALED = 0.90, 0.87  # efficiencies, promised in the lab's text; the reference has 0.9 and more in every draw
 
 
 class _Training(Exercise):
@@ -47,7 +47,7 @@ class _Training(Exercise):
         job = TrainingJob.from_dict(case)
         run = replayed_training(got["programs"], job)
         require_training(run, job, public_facts(want, job)["losses"])
-        if run.share < self.wanted:
+        if run.efficiency < self.wanted:
             raise slow_cause(run, job, self.wanted)
 
     def format_case(self, case: Any) -> str:
@@ -59,13 +59,13 @@ class _Training(Exercise):
             f"{counted(job.ranks, 'GPU')} with {byte_count(job.memory_bytes)}{links}: {job.steps} steps of "
             f"{job.share} units, {job.layers} layers; a unit takes {seconds(job.decode_s)} to decode, "
             f"{seconds(unit_s)} for its passes.\n"
-            f"  Light: {light(job)}"
+            f"  Lower bound: {lower_bound(job)}"
         )
 
 
 @exercise("single", timeout_s=120.0)
 class Single(_Training):
-    """A training job on one GPU in its memory, near the speed of light.
+    """A training job on one GPU in its memory, near the lower bound of its time.
 
     `train_on_one(trainer)` issues it. The evidence is the program that it records.
     """

@@ -1,9 +1,9 @@
-"""A training job against the clock: its price list, its calls, what a program computes, and how fast light would be."""
+"""A training job against the clock: its prices, its calls, what a program computes, and a lower bound of its time."""
 
 from __future__ import annotations
 
 from edl_labs.virtual.budget.curve import TrainingFault
-from edl_labs.virtual.budget.light import Light, Offer, best_light, light
+from edl_labs.virtual.budget.lower_bound import LowerBound, Offer, best_lower_bound, lower_bound
 from edl_labs.virtual.budget.replay import TrainingHang, TrainingRun, replay_training, run_training
 from edl_labs.virtual.budget.trainer import Held, Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
@@ -11,7 +11,7 @@ from edl_labs.virtual.budget.training_steps import StepTime, TrainingSteps, gap_
 
 __all__ = [
     "Held",
-    "Light",
+    "LowerBound",
     "Offer",
     "StepTime",
     "Trainer",
@@ -20,9 +20,9 @@ __all__ = [
     "TrainingJob",
     "TrainingRun",
     "TrainingSteps",
-    "best_light",
+    "best_lower_bound",
     "gap_parts",
-    "light",
+    "lower_bound",
     "record_training",
     "replay_training",
     "run_training",

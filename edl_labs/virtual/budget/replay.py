@@ -11,7 +11,7 @@ from typing import Any
 from edl_labs.units import byte_count, seconds
 from edl_labs.values import Value
 from edl_labs.virtual.budget.curve import NotATraining, TrainingFault, TrainingFlow
-from edl_labs.virtual.budget.light import light
+from edl_labs.virtual.budget.lower_bound import lower_bound
 from edl_labs.virtual.budget.trainer import INPUT_DTYPES, Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
 from edl_labs.virtual.case_program import CaseProgram, require_case
@@ -38,14 +38,14 @@ class TrainingHang(ReplayError):
 class TrainingRun(Value):
     """The result of a training program.
 
-    `share` is the lower bound of its time over its time, `peak_bytes` the most memory on a GPU, `losses` the mean loss
-    of each step as the program computed and read it, and `faults` where it is not the requested training.
+    `efficiency` is the lower bound of its time over its time, `peak_bytes` the most memory on a GPU, `losses` the mean
+    loss of each step as the program computed and read it, and `faults` where it is not the requested training.
     """
 
     OMITTED = ("replay",)
 
     makespan_s: float
-    share: float
+    efficiency: float
     peak_bytes: int
     money: float
     losses: tuple[float, ...]
@@ -73,7 +73,7 @@ class TrainingRun(Value):
         return self.replay.races
 
     def __str__(self) -> str:
-        time = f"{seconds(self.makespan_s)}, {self.share:.0%} of the speed of light"
+        time = f"{seconds(self.makespan_s)}, an efficiency of {self.efficiency:.0%}"
         wrong = f"; {len(self.faults)} faults, the first one: {self.faults[0].text}" if self.faults else ""
         return f"{time}, peak memory {byte_count(self.peak_bytes)}, cost {self.money:.2f}{wrong}"
 
@@ -148,7 +148,7 @@ def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:
         ) from None
     return TrainingRun(
         makespan_s=run.makespan_s,
-        share=light(job).seconds / run.makespan_s,
+        efficiency=lower_bound(job).seconds / run.makespan_s,
         peak_bytes=max(run.peak_bytes),
         money=run.makespan_s * job.ranks * job.price_per_gpu_s,
         losses=flow.losses,

@@ -68,11 +68,11 @@ def train_within(trainer):
 
 
 # %% mistake="score_no_margin"
-# told: the budget would pay for your number of GPUs only at the speed of light
+# told: the budget would pay for your number of GPUs only at an efficiency of nearly 100 %
 # %% replace
-run_s = light(job.on(offer.ranks)).seconds / 0.85
+run_s = lower_bound(job.on(offer.ranks)).seconds / 0.85
 # %% by
-run_s = light(job.on(offer.ranks)).seconds
+run_s = lower_bound(job.on(offer.ranks)).seconds
 
 
 # %% mistake="score_one_gpu_sums_nothing"
@@ -114,7 +114,7 @@ def choose_gpus(job, offers, budget):
     """The index of the right offer."""
     paid = {}
     for index, offer in enumerate(offers):
-        run_s = light(job.on(offer.ranks)).seconds / 0.85
+        run_s = lower_bound(job.on(offer.ranks)).seconds / 0.85
         if run_s * offer.ranks * offer.price_per_gpu_s <= budget:
             paid[run_s] = index
     return paid[min(paid)]
@@ -127,7 +127,7 @@ def choose_gpus(job, offers, budget):
     """Pays for one of the GPUs."""
     paid = {}
     for offer in offers:
-        run_s = light(job.on(offer.ranks)).seconds
+        run_s = lower_bound(job.on(offer.ranks)).seconds
         if run_s * offer.price_per_gpu_s <= budget:
             paid[run_s] = offer.ranks
     return paid[min(paid)]

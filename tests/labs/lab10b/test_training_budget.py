@@ -18,7 +18,7 @@ from edl_labs.virtual.budget import TrainingJob, record_training, replay_trainin
 from edl_labs.virtual.budget.exact_net import ExactNet, outer, times
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError
 from tests.labs.conftest import SOLUTIONS
-from tests.labs.lab10b.test_light import small_job
+from tests.labs.lab10b.test_lower_bound import small_job
 
 LAB_TOML = tomllib.loads((SOLUTIONS / "lab10b_within_the_budget" / "lab.toml").read_text(encoding="utf-8"))
 ANSWER = next(one["model_answer"] for one in LAB_TOML["exercise"] if one["name"] == "report")
@@ -170,16 +170,16 @@ def test_the_peak_is_what_the_job_says_where_everything_is_freed(solution, job):
 def test_the_notebooks_job_has_its_naive_program_below_a_fifth_of_light(solution):
     job = solution["JOB"]
 
-    assert run_training(job, solution["naive"]).share < 0.2
-    assert run_training(job, solution["train_on_one"]).share > 0.9
-    assert run_training(job.on(4), solution["train_on_many"]).share > 0.87
+    assert run_training(job, solution["naive"]).efficiency < 0.2
+    assert run_training(job, solution["train_on_one"]).efficiency > 0.9
+    assert run_training(job.on(4), solution["train_on_many"]).efficiency > 0.87
 
 
 def test_a_score_has_an_entry_beside_its_mark_that_travels_as_plain_data(judged):
     outcome = judged("score")
 
-    assert 0.88 < outcome.entry["share"] <= 1.0
-    assert {"share", "peak_bytes", "money", "makespan_s 0", "makespan_s 1", "makespan_s 2"} == set(outcome.entry)
+    assert 0.88 < outcome.entry["efficiency"] <= 1.0
+    assert {"efficiency", "peak_bytes", "money", "makespan_s 0", "makespan_s 1", "makespan_s 2"} == set(outcome.entry)
     assert outcome.entry == Outcome.from_json(json.loads(json.dumps(outcome.to_json()))).entry
     assert {} == judged("single").entry
 
@@ -190,7 +190,7 @@ def test_the_notebook_runs_unsolved_and_solved(run_all, monkeypatch, tmp_path):
     for solved in (False, True):
         names = run_all(solved=solved, small=[("step_count = 4", "step_count = 2")])
 
-        assert names["found"].share < 0.2
+        assert names["found"].efficiency < 0.2
 
 
 def test_the_report_says_what_the_two_tables_say(solution):

@@ -29,7 +29,7 @@ from edl_labs.virtual.budget import (
 )
 from edl_labs.virtual.budget.training_steps import MOST_BARS
 from edl_labs.virtual.errors import ProgramChanged, ReplayError
-from tests.labs.lab10b.test_light import small_job
+from tests.labs.lab10b.test_lower_bound import small_job
 from tests.labs.lab10b.test_training_budget import plain
 
 CASES = budgets(np.random.default_rng(3))

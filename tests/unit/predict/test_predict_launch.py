@@ -113,7 +113,7 @@ def test_light_is_the_rooflines_bound_with_each_element_moved_once() -> None:
     found = predict_launch(record, machine="T4")
 
     assert found.bound_s == pytest.approx(bound(sheet, count_tiles(record)).time_s)
-    assert found.light == found.bound_s / found.total_s < 1
+    assert found.roofline_efficiency == found.bound_s / found.total_s < 1
 
 
 def test_sectors_of_which_a_part_is_used_cost_time() -> None:
@@ -224,7 +224,7 @@ def test_launches_follow_one_another() -> None:
     alone, both = predict_launch(record), predict_launch(record, record)
 
     assert (2, pytest.approx(2 * alone.total_s)) == (both.launches, both.total_s)
-    assert both.light == pytest.approx(alone.light)
+    assert both.roofline_efficiency == pytest.approx(alone.roofline_efficiency)
     assert "2 launches" in str(both)
 
 

@@ -62,7 +62,7 @@ def test_no_step_is_faster_than_the_datasheets_roofline_and_intervals_hold_it():
         for dtype in ("fp32", "amp_fp16"):
             found = predict_step(mlp(4096).train(), empty(4096, 4096), machine, dtype=dtype, optimizer="momentum")
 
-            assert 0 < found.light <= 1, (machine, dtype)
+            assert 0 < found.roofline_efficiency <= 1, (machine, dtype)
             assert 0 < found.mfu <= 1, (machine, dtype)
             assert found.low_s < found.step_s < found.high_s
 

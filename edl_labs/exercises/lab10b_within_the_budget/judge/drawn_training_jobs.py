@@ -7,14 +7,14 @@ from typing import Any
 
 from edl_labs.checks import Case, case_source
 from edl_labs.exercises.lab10b_within_the_budget.budget_scores import MARGIN
-from edl_labs.virtual.budget import TrainingJob, light
+from edl_labs.virtual.budget import TrainingJob, lower_bound
 
 _LOADING = (0.45, 0.7, 1.3)  # the loader's time over that of the passes: it is hidden, nearly in the way, the bound
-_SLACK = 1.3  # of the money at the speed of light: a program that begins with all that fits needs less, with 78 % of it
+_SLACK = 1.3  # of the money at the lower bound: a program that begins with all that fits needs less, at 78 % efficiency
 # In the budgets' jobs a first load of all that fits is a fifth of the time, and a sum's latency that of a pass.
 _BUDGET_STEPS, _BUDGET_LOADING, _LONG_ALPHA_S = 3, (0.6, 0.8), 100e-6
 _COPY_BYTE_PER_S = 8e9  # with 12e9 even pageable copies hardly count; with 6e9 a run that loads all first is too dear
-_BEYOND = 0.5 * (1 + MARGIN)  # a tight offer's light price, times this, is the budget: it would need 99 % of light
+_BEYOND = 0.5 * (1 + MARGIN)  # a tight offer's least price times this is the budget: it needs an efficiency of 99 %
 
 
 def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = None, short: int = 0) -> TrainingJob:
@@ -77,7 +77,7 @@ def scaled_jobs(rng: Any) -> list[Case]:
 def _of_one_unit(job: TrainingJob) -> TrainingJob:
     """A job whose GPUs have one unit each in a step, memory for it to the last byte, and links that cost nearly naught.
 
-    Sums have one backward pass to hide behind there, so that slower links would leave no program near light.
+    Sums have one backward pass to hide behind there, so that slower links would leave no program near the lower bound.
     """
     return replace(job, units=job.ranks, memory_bytes=job.peak_bytes(1), alpha_s=1e-6, link_byte_per_s=1e12)
 
@@ -91,7 +91,7 @@ def budgets(rng: Any) -> list[Case]:
 def _within(rng: Any, aim: int, *, tight: bool) -> dict[str, Any]:
     """A job and a budget that pays for `aim` GPUs and not for more: each doubling has a higher price.
 
-    A tight one pays for the next doubling too, for a program at the speed of light; no program is that fast. The
+    A tight one pays for the next doubling too, for a program at the lower bound; no program is that fast. The
     memory holds all that a GPU has in a step.
     """
     made = drawn_job(rng, ranks=4, steps=_BUDGET_STEPS, loading=float(rng.uniform(*_BUDGET_LOADING)))
@@ -108,9 +108,9 @@ def _within(rng: Any, aim: int, *, tight: bool) -> dict[str, Any]:
         if job.units % ranks == 0:
             prices[ranks] = round(price, 2)
         price *= float(rng.uniform(1.6, 1.9))
-    budget = round(_SLACK * light(job.on(aim)).seconds * aim * prices[aim], 4)
+    budget = round(_SLACK * lower_bound(job.on(aim)).seconds * aim * prices[aim], 4)
     if tight:
-        next_s = light(job.on(2 * aim)).seconds
+        next_s = lower_bound(job.on(2 * aim)).seconds
         prices[2 * aim] = round(budget / _BEYOND / (2 * aim * next_s), 4)
     offers = [{"ranks": ranks, "price_per_gpu_s": price} for ranks, price in prices.items()]
     return {"job": job.to_dict(), "offers": offers, "budget": budget}

@@ -1,4 +1,4 @@
-"""Who came nearest to light: places, ties, pseudonyms, the page."""
+"""Who has the highest efficiency: places, ties, pseudonyms, the page."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.course.course_fixture import REPOSITORY
 LAB = "lab10b_within_the_budget"
 
 
-def entry(share: float, peak_bytes: float = 1e9, money: float = 1.0) -> dict[str, float]:
-    return {"share": share, "peak_bytes": peak_bytes, "money": money}
+def entry(efficiency: float, peak_bytes: float = 1e9, money: float = 1.0) -> dict[str, float]:
+    return {"efficiency": efficiency, "peak_bytes": peak_bytes, "money": money}
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_ties_go_to_less_memory_then_to_less_money_and_equals_share_a_place(entr
 def test_what_is_no_whole_entry_is_not_ranked() -> None:
     assert ranks({**entry(0.5), "makespan_s 0": 1.0})
     assert not ranks({})
-    assert not ranks({"share": 1.0, "money": 2.0})
+    assert not ranks({"efficiency": 1.0, "money": 2.0})
 
 
 def test_pseudonyms_are_the_same_again_different_from_each_other_and_others_with_another_seed() -> None:
@@ -73,9 +73,10 @@ def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entri
 def test_a_page_for_students_has_no_number_that_a_program_could_choose(entries, tmp_path: Path) -> None:
     rows = standings(entries, pseudonyms(entries, b"7"))
     pages = []
-    for peak_bytes, money, share in ((1e9, 1.0, 0.001), (3.456789e9, 7.891, 0.009)):
+    for peak_bytes, money, more in ((1e9, 1.0, 0.001), (3.456789e9, 7.891, 0.009)):
         told = [
-            replace(row, peak_bytes=peak_bytes, money=money, share=int(100 * row.share) / 100 + share) for row in rows
+            replace(row, peak_bytes=peak_bytes, money=money, efficiency=int(100 * row.efficiency) / 100 + more)
+            for row in rows
         ]
         write_page(LAB, [Leaderboard(LAB, "score", tuple(told))], tmp_path / "page.html")
         pages.append((tmp_path / "page.html").read_text(encoding="utf-8"))

@@ -21,8 +21,8 @@ from edl_labs.exercises.lab10b_within_the_budget.judge.training_genomes import (
 from edl_labs.virtual.budget import (
     Offer,
     TrainingJob,
-    best_light,
-    light,
+    best_lower_bound,
+    lower_bound,
     record_training,
     replay_training,
     run_training,
@@ -53,7 +53,7 @@ def is_right(run, job: TrainingJob) -> bool:
 
 
 def test_the_bounds_of_a_small_job_by_hand():
-    bound = light(small_job()).bounds
+    bound = lower_bound(small_job()).bounds
 
     # Five kernels' fixed parts and 4 units of 9 ms; an update of 24 B x 1500 at 24 MB/s; decoded and copied, 2 ms.
     assert 2.0015e-3 + 2 * (36.5e-3 + 1.6e-3) == pytest.approx(bound["compute"])
@@ -70,55 +70,55 @@ def test_the_sum_of_the_first_layer_hides_behind_nothing():
     # A ring of two: 2 x (alpha + 2000 B / 10 MB/s) for the 1000 parameters of layer 0; it hides behind an update of the
     # other layer alone, 0.5 ms.
     assert 6e-4 == pytest.approx(job.all_reduce_s(1000))
-    assert 2 * (6e-4 - 5e-4) == pytest.approx(light(job).bounds["compute"] - light(alone).bounds["compute"])
+    assert 2 * (6e-4 - 5e-4) == pytest.approx(lower_bound(job).bounds["compute"] - lower_bound(alone).bounds["compute"])
 
 
-def require_a_reference_near_light(job: TrainingJob) -> None:
-    """The naive program has a fifth of light at most, the reference nine tenths at least, with the same losses."""
+def require_a_reference_near_the_bound(job: TrainingJob) -> None:
+    """The efficiency of the naive program is at most 0.2, that of the reference at least 0.9; their losses agree."""
     naive, best = (run_training(job, program_of(genome(job))) for genome in (naive_genome, best_genome))
 
-    assert naive.share <= 0.20
-    assert 0.90 <= best.share <= 1.0
+    assert naive.efficiency <= 0.20
+    assert 0.90 <= best.efficiency <= 1.0
     assert is_right(best, job)
     assert naive.losses == best.losses
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "ranks"), few(DRAWS, quick=4))
-def test_a_reference_comes_near_light_where_the_naive_program_is_far_from_it(seed, ranks):
-    require_a_reference_near_light(drawn(seed, ranks))
+def test_a_reference_comes_near_the_bound_where_the_naive_program_is_far_from_it(seed, ranks):
+    require_a_reference_near_the_bound(drawn(seed, ranks))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(50))
-def test_a_reference_comes_near_light_in_the_jobs_that_are_scored(seed):
+def test_a_reference_comes_near_the_bound_in_the_jobs_that_are_scored(seed):
     """On one, two and four GPUs, as each budget pays for: a sum has a long latency, the first load takes long."""
     for case in budgets(np.random.default_rng(seed)):
         job, offers = TrainingJob.from_dict(case["job"]), [Offer(**offer) for offer in case["offers"]]
-        bought_s = best_light(job, offers, budget=case["budget"] / MARGIN)
-        jobs = {light(job.on(offer.ranks)).seconds: job.on(offer.ranks) for offer in offers}
-        require_a_reference_near_light(jobs[bought_s])
+        bought_s = best_lower_bound(job, offers, budget=case["budget"] / MARGIN)
+        jobs = {lower_bound(job.on(offer.ranks)).seconds: job.on(offer.ranks) for offer in offers}
+        require_a_reference_near_the_bound(jobs[bought_s])
 
 
 @pytest.mark.parametrize("seed", few(range(12), quick=2))
-def test_no_drawn_program_beats_light(seed):
+def test_no_drawn_program_beats_the_bound(seed):
     rng = np.random.default_rng(1000 + seed)
     job = drawn_job(rng, ranks=int(rng.choice([1, 2])), steps=2)
-    shares = [run_training(job, program_of(drawn_genome(job, rng))).share for _ in range(12)]
+    shares = [run_training(job, program_of(drawn_genome(job, rng))).efficiency for _ in range(12)]
 
     assert max(shares) <= 1.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "rounds"), [(1, 2), *few([(2, 8), (3, 8), (4, 8), (5, 8)], quick=0)])
-def test_no_program_that_a_greedy_search_finds_beats_light(seed, rounds):
+def test_no_program_that_a_greedy_search_finds_beats_the_bound(seed, rounds):
     rng = np.random.default_rng(seed)
     job = drawn_job(rng, ranks=1 + seed % 2, steps=3)
     genome, best = best_genome(job), 0.0
     for _ in range(rounds):
         runs = [(run_training(job, program_of(one)), one) for one in neighbours(genome, job, rng)]
         share, genome = max(
-            ((run.share if is_right(run, job) else 0.0, one) for run, one in runs), key=lambda pair: pair[0]
+            ((run.efficiency if is_right(run, job) else 0.0, one) for run, one in runs), key=lambda pair: pair[0]
         )
         best = max(best, share)
 
@@ -144,14 +144,14 @@ def test_no_program_without_some_of_its_work_is_taken_for_a_training(seed, ranks
         assert not is_right(run, job), f"{programs[0][at]} is missed by nobody"
 
 
-def test_what_a_budget_can_buy_is_the_fastest_offer_that_light_can_pay():
+def test_what_a_budget_can_buy_is_the_fastest_offer_that_its_bound_can_pay():
     job = small_job()
     offers = [Offer(1, 1.0), Offer(2, 1.0), Offer(4, 5.0)]
-    price_of_two = 2 * light(job.on(2)).seconds
+    price_of_two = 2 * lower_bound(job.on(2)).seconds
 
-    assert light(job.on(2)).seconds == best_light(job, offers, budget=price_of_two * 1.01)
-    assert light(job).seconds == best_light(job, offers, budget=price_of_two * 0.99)
-    assert best_light(job, offers, budget=1e-9) == float("inf")
+    assert lower_bound(job.on(2)).seconds == best_lower_bound(job, offers, budget=price_of_two * 1.01)
+    assert lower_bound(job).seconds == best_lower_bound(job, offers, budget=price_of_two * 0.99)
+    assert best_lower_bound(job, offers, budget=1e-9) == float("inf")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -159,7 +159,7 @@ def test_each_drawn_budget_pays_for_the_reference_and_for_no_doubling(seed):
     for case in budgets(np.random.default_rng(seed)):
         offers = [Offer(**offer) for offer in case["offers"]]
         job = TrainingJob.from_dict(case["job"])
-        prices = [offer.ranks * offer.price_per_gpu_s * light(job.on(offer.ranks)).seconds for offer in offers]
+        prices = [offer.ranks * offer.price_per_gpu_s * lower_bound(job.on(offer.ranks)).seconds for offer in offers]
         paid = [price for price in prices if price * MARGIN <= case["budget"]]
 
         assert max(paid) / 0.85 <= case["budget"]
@@ -167,12 +167,12 @@ def test_each_drawn_budget_pays_for_the_reference_and_for_no_doubling(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_one_drawn_budget_pays_for_one_more_offer_at_the_speed_of_light_alone(seed):
+def test_one_drawn_budget_pays_for_one_more_offer_at_full_efficiency_alone(seed):
     tight = 0
     for case in budgets(np.random.default_rng(seed)):
         job = TrainingJob.from_dict(case["job"])
         for offer in (Offer(**offer) for offer in case["offers"]):
-            money = offer.ranks * offer.price_per_gpu_s * light(job.on(offer.ranks)).seconds
+            money = offer.ranks * offer.price_per_gpu_s * lower_bound(job.on(offer.ranks)).seconds
             tight += money <= case["budget"] < money * MARGIN
 
     assert 1 == tight

@@ -1,4 +1,4 @@
-"""The speed of light of a training job: no program that does all its work ends sooner; docs/light.md proves it."""
+"""The lower bound of a training job's time: no program that does all its work ends sooner (docs/lower_bound.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edl_labs.virtual.budget.training_job import TrainingJob
 
 
 @dataclass(frozen=True, repr=False)
-class Light(Value):
+class LowerBound(Value):
     """A lower bound of a job's time: the largest of the times that its resources need at least."""
 
     bounds: Mapping[str, float]
@@ -32,7 +32,7 @@ class Light(Value):
         return f"at least {seconds(self.seconds)}, limited by {self.resource} ({each})"
 
 
-def light(job: TrainingJob) -> Light:
+def lower_bound(job: TrainingJob) -> LowerBound:
     """The lower bound of a job on its `ranks` GPUs."""
     passes_s = _passes_s(job, job.share)
     unit_s = _passes_s(job, 1)
@@ -53,7 +53,7 @@ def light(job: TrainingJob) -> Light:
         forward_s = sum(job.kernel_s + job.share * one for one in job.forward_s)
         begins_s = head_s + forward_s + 2 * job.kernel_s + job.share * job.backward_s[-1]
         bounds["links"] = begins_s + job.steps * whole_s + job.kernel_s
-    return Light(bounds)
+    return LowerBound(bounds)
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Offer:
     price_per_gpu_s: float
 
 
-def best_light(job: TrainingJob, offers: Iterable[Offer], *, budget: float) -> float:
+def best_lower_bound(job: TrainingJob, offers: Iterable[Offer], *, budget: float) -> float:
     """The least seconds that a budget can buy: no run on any offer ends sooner and costs no more; inf if none can."""
     found = []
     for offer in offers:
-        least_s = light(job.on(offer.ranks)).seconds
+        least_s = lower_bound(job.on(offer.ranks)).seconds
         if least_s * offer.ranks * offer.price_per_gpu_s <= budget:
             found.append(least_s)
     return min(found, default=math.inf)
