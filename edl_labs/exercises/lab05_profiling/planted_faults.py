@@ -317,7 +317,7 @@ def _reading(run: Replay, plan: JobPlan) -> None:
             "your program reads and decodes the same batches more than once",
             why=f"{reads} reads in {len(plan.order)} steps for {plan.batches} different batches: your code does not "
             "keep what it reads, or keeps it under a key that never repeats, such as the step",
-            next="store each batch under its own number: the same numbers come again, and a batch does not change",
+            next="store each batch under its own number: the numbers repeat, and the batch of a number does not change",
         )
 
 
