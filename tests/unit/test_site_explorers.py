@@ -100,10 +100,11 @@ def test_a_program_of_a_visitor_is_run_or_told_what_is_wrong(monkeypatch, text, 
 
 
 @pytest.mark.slow
-def test_the_table_of_formats_gives_every_value_of_the_small_ones() -> None:
+def test_the_table_of_formats_gives_every_value_of_the_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """explore.js computes sign × scale × (whole + fraction / 2^m): here the same sum, over all patterns."""
     from edl_labs import numerics
 
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))  # as when the script itself runs
     site = runpy.run_path(str(ROOT / "scripts" / "build_site.py"), run_name="site")
     wrong = []
     for table in site["formats"]():

@@ -286,7 +286,7 @@ def _refuse_wrong_seeds(got: Any) -> None:
         )
     if got["once_more"] == second != got["untold"]:
         raise Wrong(
-            "your sampler moves on to the next epoch by itself",
+            "your sampler moves on to the next epoch on its own",
             why="iterating twice gave epoch 0 and then epoch 1 without a call to set_epoch()",
             next="change the epoch only in set_epoch()",
         )
