@@ -176,7 +176,7 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float, b
     found, right = (0.0 if abs(one) < _NOTHING else one for one in (found, right))
     verb = "adding up" if where == "added" else "sending"
     amount, due = (counted(one, "round") if what == "rounds" else _times_the_size(one) for one in (found, right))
-    counts = amount if what == "rounds" else f"{verb} {amount}"
+    counts = amount if what == "rounds" else f"{verb} {amount}" if found else f"no {verb}"
     place = "" if where == "added" else f" {where} nodes"
     why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: your price includes {counts}{place}"
     if where == "added":
