@@ -17,8 +17,8 @@ _FITS = {"yes": (GREY, ""), "unsure": (ORANGE, "//"), "no": (RED, "xx")}
 
 
 def draw_prediction(axes: Axes, prediction: Any, *, title: str | None = None) -> Axes:
-    """The dearest operators of a `Prediction` as bars, in the colour of what limits them, and what it waits for."""
-    bars = [(f"{row.name[:34]}, {row.phase}", row.share, row.limiter) for row in prediction.dearest]
+    """A `Prediction`: the most expensive operators as bars, in the colour of what limits them, and its waits."""
+    bars = [(f"{row.name[:34]}, {row.phase}", row.share, row.limiter) for row in prediction.most_expensive]
     for limit, name in (("launch", "waiting for the host"), ("communication", "waiting for other GPUs")):
         share = prediction.works.get(limit, 0.0) / prediction.step_s
         bars += [(name, share, limit)] if share > _SHOWN_FROM else []

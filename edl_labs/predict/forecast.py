@@ -69,7 +69,7 @@ class Prediction(Value, Plottable):
     limits: Mapping[str, float]
     works: Mapping[str, float]
     phases: Mapping[str, float]
-    dearest: tuple[ExpensiveOperator, ...]
+    most_expensive: tuple[ExpensiveOperator, ...]
     unknown: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class Prediction(Value, Plottable):
         where = f", most in {self.peak_module}" if self.peak_module else ""
         lines.append(f"peak in {self.peak_phase}: {held}{where}")
         rows = [("operator", "where", "calls", "time", "share", "limited by: why")]
-        for one in self.dearest:
+        for one in self.most_expensive:
             why = f"{one.limiter}: {one.reason}"
             rows.append(
                 (

@@ -146,7 +146,7 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
         mfu=useful / (step_s * peak) if step_s else 0.0,
         roofline_efficiency=_roofline_s(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
         limits=limits, works=works, phases=dict(played.phases),
-        dearest=_dearest(kernels, played, asked.accumulate, step_s),
+        most_expensive=_most_expensive(kernels, played, asked.accumulate, step_s),
         unknown=unknown, measured=card.measured,
         assumed=_assumed(card), notes=tuple(recording.notes), price_per_hour=card.price_per_hour,
         source=Source(lambda changes: _again(asked, recording, changes), _spans(kernels, played, timer, asked)),
@@ -252,7 +252,7 @@ def _roofline_s(card: MachineCard, kernels: Sequence[StepKernel], accumulate: in
     return total
 
 
-def _dearest(
+def _most_expensive(
     kernels: Sequence[StepKernel], played: PlayedStep, accumulate: int, step_s: float
 ) -> tuple[ExpensiveOperator, ...]:
     found: dict[tuple[str, str, str, str], list[Any]] = {}

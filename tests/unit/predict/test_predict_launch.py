@@ -81,7 +81,7 @@ def multiplied(size: int, tile: int = 128) -> LaunchRecord:
 def test_a_stream_takes_what_the_same_operator_takes_in_a_step(machine: str) -> None:
     # Too large for an L2 cache, in which a step would find it.
     launch = predict_launch(doubled(2**24), machine=machine)
-    operator = predict_step(lambda x: x * 2, torch.empty(2**24, device="meta"), machine).dearest[0]
+    operator = predict_step(lambda x: x * 2, torch.empty(2**24, device="meta"), machine).most_expensive[0]
 
     # A step's rates of memory hold whatever else slows its kernels; a launch has those of a stream alone.
     assert "memory" == launch.limiter == operator.limiter
@@ -92,7 +92,7 @@ def test_a_stream_takes_what_the_same_operator_takes_in_a_step(machine: str) -> 
 def test_a_product_takes_about_what_a_librarys_takes(machine: str) -> None:
     launch = predict_launch(multiplied(2048), machine=machine)
     a = torch.empty(2048, 2048, device="meta", dtype=torch.float16)
-    operator = predict_step(lambda x: x @ a, a, machine, dtype="fp16").dearest[0]
+    operator = predict_step(lambda x: x @ a, a, machine, dtype="fp16").most_expensive[0]
 
     assert 0.6 < launch.total_s / operator.seconds < 1.7
 

@@ -75,7 +75,7 @@ def test_a_refused_example_names_both_dtypes():
 def test_a_model_in_half_on_the_cpu_is_predicted_as_it_is():
     model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64)).half()
     found = predict_step(model, torch.randn(32, 64).half(), "T4", optimizer="adamw")
-    assert {one.dtype for one in found.dearest if one.name in ("addmm", "mm")} == {"fp16"}
+    assert {one.dtype for one in found.most_expensive if one.name in ("addmm", "mm")} == {"fp16"}
     assert next(model.parameters()).dtype is torch.float16
 
 
@@ -100,7 +100,7 @@ def test_a_function_of_autograd_is_followed_both_ways():
             return Square.apply(self.inner(x))
 
     found = predict_step(Model(), torch.randn(32, 64), "A100-80GB", optimizer="adamw")
-    assert sum(one.calls for one in found.dearest if one.name == "mul" and one.phase == "backward") == 2
+    assert sum(one.calls for one in found.most_expensive if one.name == "mul" and one.phase == "backward") == 2
 
 
 def test_recurrent_layers_are_predicted_and_said_to_be_too_slow():

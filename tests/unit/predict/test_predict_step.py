@@ -84,7 +84,7 @@ def test_products_off_sixteen_bytes_and_tile_sized_leftovers_cost():
     )
 
     assert odd.step_s > 1.5 * aligned.step_s
-    assert any("16 bytes" in one.reason for one in odd.dearest)
+    assert any("16 bytes" in one.reason for one in odd.most_expensive)
 
 
 def test_dtypes_are_those_of_cudas_autocast():
@@ -154,8 +154,8 @@ def test_compiled_steps_have_fewer_kernels_and_move_less():
     eager = predict_step(model, x, "A100-80GB")
     compiled = eager.what_if(compiled=True)
 
-    assert 4 == sum(one.calls for one in eager.dearest)
-    assert 1 == sum(one.calls for one in compiled.dearest)
+    assert 4 == sum(one.calls for one in eager.most_expensive)
+    assert 1 == sum(one.calls for one in compiled.most_expensive)
     assert 3 < eager.step_s / compiled.step_s < 5
 
 
