@@ -71,8 +71,8 @@ class OwnPair:
         if after is None or abs(after / before - 1) > SAME_FLOP:
             raise Wrong(
                 "the loop after the change computes something different",
-                why=f"its products and convolutions take {percent((after or 0.0) / before, digits=3)} of the FLOPs "
-                "before the change",
+                why="in a step, its products and convolutions take "
+                f"{percent((after or 0.0) / before, digits=3)} of the FLOPs that they took before",
                 next="keep the model, the batch and the steps, and change only how they are computed",
             )
 

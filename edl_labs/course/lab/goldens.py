@@ -269,8 +269,8 @@ def _check_can_be_recognized(mistake: Mistake, exercise: RegisteredExercise) -> 
                 f"the mistake {mistake.name} cannot be recognized by its answers",
                 file=mistake.file,
                 line=mistake.line,
-                why=f"{exercise.name} has `{part}`, and digests of so few answers would reveal the answers",
-                next="remove the lines `# why:` and `# next:`, and raise this message in the judge",
+                why=f"{exercise.name} has `{part}`: so few answers are published that hashes would give them away",
+                next="remove the mistake's lines `# why:` and `# next:`, and raise its message in the judge",
             )
 
 

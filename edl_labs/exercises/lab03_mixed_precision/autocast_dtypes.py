@@ -76,7 +76,7 @@ def _next(case: Any, got: str) -> str:
     if case["op"] in ("mse_loss", "cross_entropy"):
         return "return float32 for losses on both device types"
     if case["op"] in ("layer_norm", "softmax"):
-        return "is this operator on the float32 list of this device type? The two lists differ"
+        return "is this operator on the float32 list of this device type? The lists of CPU and CUDA differ"
     if len(set(case["inputs"])) > 1:
         return "if nothing is cast, return the wider of the two dtypes, as without autocast"
     if case["op"] == "scaled_dot_product_attention":

@@ -11,8 +11,8 @@ from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
 _UPDATED = (
-    "between the two calls, update() was called, which must always forget that gradients "
-    "were unscaled; here it was called after"
+    "but update() was called between these two calls of unscale_(), and each update() must clear the record that "
+    "gradients were unscaled; this update() came after"
 )
 _TORCHS = "_amp_"  # how the names of the operators of torch's scaler begin
 _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity

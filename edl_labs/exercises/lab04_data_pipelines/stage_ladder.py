@@ -130,7 +130,7 @@ def _refuse_other_columns(rungs: Any, right: Any) -> None:
     if _alike([(name, own_s, all_s * place) for place, (name, own_s, all_s) in enumerate(rungs, 1)], right):
         raise Wrong(
             "your code divides the cumulative time by the number of stages, too",
-            why=f"{rungs[1][0]!r}, the second stage, has half of the right value: {seconds(rungs[1][2])} per sample",
+            why=f"for {rungs[1][0]!r}, the second stage, you returned half of the right value: {seconds(rungs[1][2])}",
             next="divide only by the number of samples: cumulative is the time in all of these stages together",
         )
 

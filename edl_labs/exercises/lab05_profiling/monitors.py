@@ -207,8 +207,8 @@ def _tool_symptom(case: Any, *, said: str, resource: str) -> Wrong:
     if resource not in named[said]["shows"]:
         return Wrong(
             "your tool does not show the resource in question",
-            why=f"{said} shows {', '.join(named[said]['shows'])}, but not {resource!r}",
-            next="choose among the tools that show this resource",
+            why=f"{said} shows {', '.join(named[said]['shows'])}, but not {resource!r}, which is the answer here",
+            next="choose among the tools whose list in the case contains this answer",
         )
     return Wrong(
         "your tool is not the cheapest one that shows this resource",

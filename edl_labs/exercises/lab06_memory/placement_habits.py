@@ -44,8 +44,8 @@ def placement_habit(placed: list[Placed]) -> Wrong | None:
     lengths = {stop - start for one in placed for start, stop in one.stretches}
     if lengths == {1} and sum(len(one.stretches) for one in placed) >= _MANY:
         then = (
-            "try longer stretches too: outputs inside a stretch are dropped, so a long stretch holds less before "
-            "it runs again"
+            "try longer stretches too: outputs inside a stretch are dropped until it runs again, so one long stretch "
+            "keeps less in memory than several short ones"
         )
         why = "none of your stretches has two layers"
         return Wrong("your answers contain only stretches of one layer", why=why, next=then)

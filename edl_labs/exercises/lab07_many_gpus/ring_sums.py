@@ -159,7 +159,7 @@ def _is_sum(part: ClusterPart, every: dict[int, float]) -> bool:
 def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) -> Wrong:
     ranks, found = case["ranks"], part.ranks
     place, _, terms = str(part)[:150].partition(" ")
-    why = f"at the end, buffer{place} on rank {rank} is the sum of: {terms}"
+    why = f"at the end, buffer{place} on rank {rank} contains {'the sum of ' * (len(part.terms) > 1)}{terms}"
     if any(term.rank < 0 for term in part.terms):
         return Wrong("your sum contains elements that were never written", why=why, next="receive before you add")
     if any(term.offset for term in part.terms):
@@ -190,7 +190,9 @@ def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) ->
         if not added:
             then = "receive into separate memory, then add it to the rank's own part with dist.add"
             return Wrong(
-                "in your code, received data overwrites the rank's own part", why=f"{why}; nothing is added", next=then
+                "in your code, received data overwrites the rank's own part",
+                why=f"{why}; your code never adds anything",
+                next=then,
             )
         if added >= (ranks - 1) * case["numel"]:
             why = f"{why}; in all, {added} elements were added, which is enough for every sum"

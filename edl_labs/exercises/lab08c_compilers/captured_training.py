@@ -156,7 +156,7 @@ def _judge_training(run: Replay, case: Any, right: str) -> None:
         return
     trained = _trained(run, case, towers)
     told = ", ".join("no batch" if one is None else str(one) for one in trained) or "none"
-    raise _training(trained, list(range(case["batches"])), f"the steps were trained on these batches: {told}")
+    raise _training(trained, list(range(case["batches"])), f"the steps used these batches: {told}")
 
 
 def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:

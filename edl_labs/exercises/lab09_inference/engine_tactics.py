@@ -165,7 +165,7 @@ def _judge_plan(case: Any, problem: str, got: Any, want: Any, time_s: Any) -> No
     if mine_s <= (1 + SLACK) * best_s:
         return
     spent = f"{seconds(mine_s)}, {percent(mine_s / best_s - 1)} more than the fastest engine"
-    why = f"with {_WITH[problem]}, your engine takes {spent}"
+    why = f"for the problem {problem!r} ({_WITH[problem]}), your engine takes {spent}"
     for name, (what, then) in _SLIPS[problem].items():
         if got == case["slips"][problem][name]:
             raise Wrong(what, why=why, next=then)

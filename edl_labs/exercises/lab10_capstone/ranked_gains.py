@@ -198,7 +198,8 @@ def _wrong_pick(names: list[str], place: int, gains: dict[str, float], alone: di
 
 def _wrong_gain(case: Any, name: str, place: int, said_s: Any, gains: dict[str, float]) -> Wrong:
     run_s = seconds_with(case, ())
-    why = f"fix {place + 1}: got {_said(said_s)}, but after the earlier fixes, this fix gains {seconds(gains['here'])}"
+    before = "" if not place else " after the first fix" if place == 1 else f" after the first {place} fixes"
+    why = f"fixes[{place}]: got {_said(said_s)}, but it gains {seconds(gains['here'])}{before}"
     if place and _near(case, said_s, gains["alone"]):
         then = "subtract the time with this fix from the time with only the earlier fixes, not from the original time"
         return Wrong("your function returns the gain of a later fix as if it were the only fix", why=why, next=then)
@@ -275,7 +276,7 @@ _SLIPS = {
     "waits": (
         "your replay treats a wait as if it were work",
         "a wait lasts until other spans have ended, and if those end sooner, so does the wait",
-        "give a wait no length of its own: it ends when the spans that it comes after have ended",
+        "give a wait no length of its own: it ends as soon as the spans that it waits for have ended",
     ),
     "rows": (
         "your replay runs spans of one row at the same time",
