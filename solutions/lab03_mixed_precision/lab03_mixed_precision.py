@@ -15,9 +15,9 @@
 # * explain why two lecture decks count different numbers of bytes for a training run.
 #
 # **About 241 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
-# takes another 113 minutes (estimated), and its sections can be done in any order. There you find where a format ends,
-# compute a scale from a histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits, and has
-# nothing to write.
+# takes another 113 minutes (estimated), and its sections can be done in any order. There you find the limits of a
+# format, compute a scale from a histogram, and fix the usual bugs around a scaler. Section 13 looks at eight bits,
+# and has nothing to write.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -36,12 +36,12 @@
 # | minutes | 28 | 30 | 55 |
 #
 # No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
-# added in a different order). A cell that benefits from CUDA uses it if it is available. Otherwise it shows figures and
-# names their source. In each section, *write your prediction down* before you run the next cell. If there is a box,
-# enter your prediction (a number with or without its unit) and press Enter. Only then does the result appear next to
-# it. Slides are cited by their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance
-# and profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each more explicit than
-# the one before; every exercise has some.
+# added in a different order). A cell that benefits from CUDA uses it if it is available. Otherwise it shows numbers
+# that do not come from your machine, and names their source. In each section, *write your prediction down* before you
+# run the next cell. If there is a box, enter your prediction (a number with or without its unit) and press Enter.
+# Only then does the result appear next to it. Slides are cited by their deck: [000] optimizing training pipelines,
+# [002] software perspective, [003] performance and profiling. Stuck? `hint("encode_decode")` gives hints for that
+# exercise, one at a time, each more explicit than the one before; every exercise has some.
 #
 # A check that fails shows the first wrong case, with what your code returned; `case("encode_decode")` gives that case's
 # inputs as Python values, so that you can try your code on them.
@@ -99,8 +99,9 @@ Progress("lab03_mixed_precision")
 # that formula with different sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent field sets
 # the range, and the mantissa field sets the spacing within it.
 #
-# **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them can represent 70000? Which can
-# represent 257? Which number comes after 1? Then click on bits in the explorer (a printed page shows one setting).
+# **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them can represent 70000? Which
+# can represent 257? What is the next number after 1 in bf16? Then click on bits in the explorer (a printed page shows
+# one setting).
 
 # %%
 formats = ("fp16", "bf16", "both", "neither")
@@ -274,14 +275,14 @@ with reveal_prediction("sum_fp16", "sum_bf16") as truth:
 # happens to an optimizer in pure bf16 when it adds `lr * gradient` to a weight: small updates vanish. It is also why
 # tensor cores multiply in fp16 and *add in fp32*.
 #
-# Now do it without a wider accumulator. Write `sum_low(values)`. The values are positive numbers like `Low`. They
-# support `+` and `-` with each other and with a plain 0 as the start (the check accepts no other plain number). Each
-# result is rounded to their format at once. Return the sum of all values, as such a number. Its relative error may be
-# at most four times the format's own rounding, $2^{-(m+1)}$ with $m$ mantissa bits, and you may use up to eight
-# operations for each value. You may use `float()` to look, but not to add. The check records your additions, replays
-# them in formats of its own, and tests that each value reaches the sum. In some cases, all values round in the same
-# direction. Two ideas work: either never let a partial sum grow much larger than the value that is added to it, or
-# compute what an addition lost, and correct the next value by that amount (Kahan).
+# Now do it without a wider accumulator. Write `sum_low(values)`. The values are positive numbers of a type like the
+# class `Low` above. They support `+` and `-` with each other and with a plain 0 as the start (the check accepts no
+# other plain number). Each result is rounded to their format at once. Return the sum of all values, as such a number.
+# Its relative error may be at most four times the format's own rounding, $2^{-(m+1)}$ with $m$ mantissa bits, and you
+# may use up to eight operations for each value. You may use `float()` to look, but not to add. The check records your
+# additions, replays them in formats of its own, and tests that each value reaches the sum. In some cases, all values
+# round in the same direction. Two ideas work: either never let a partial sum grow much larger than the value that is
+# added to it, or compute what an addition lost, and correct the next value by that amount (Kahan).
 
 
 # %% solve="accumulate_sum"
@@ -390,10 +391,11 @@ check("autocast_dtype")
 # ## 4. Gradients that become zero
 #
 # Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis. fp16's range is wide enough for
-# all of them, but in the wrong place: *half* of the values become 0. The data of that figure are lost. The figure below
-# comes from a small training run on your machine, and its share is different. **Predict:** how much is lost unscaled?
-# Does a scale of $2^{16}$ save everything? And which end of the histogram is in danger if you continue to $2^{24}$,
-# where the slider ends? The training takes about five seconds, and up to a minute on a busy machine.
+# all of them, but in the wrong place: *half* of the values become 0. The data of that figure are lost. The figure
+# below comes from a small training run on your machine, where a different share of the gradients becomes 0.
+# **Predict:** how much is lost without scaling? Does a scale of $2^{16}$ save everything? And which end of the
+# histogram is in danger if you continue to $2^{24}$, where the slider ends? The training takes about five seconds,
+# and up to a minute on a busy machine.
 
 # %%
 predict(
@@ -713,10 +715,10 @@ with (
     legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
-# Nothing warns you when gradients vanish: you see no NaN and no error. Your scaler needs its first steps to come down
+# Nothing warns you when gradients vanish: you see no NaN and no error. Your scaler spends its first steps coming down
 # from $2^{60}$. Later it loses a step now and then when it tries the next power of two (see the lower picture). bf16
-# would not have needed any of this: it has the range of fp32, which is why most large models are trained in it. You saw
-# its price in section 2.
+# would not have needed any of this: it has the range of fp32, which is why most large models are trained in it. You
+# saw its price in section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
@@ -739,8 +741,8 @@ predict("padded_to", "The 33708 words are best padded to", unit="words")
 # * `alignment(shape, bits)` returns the strictest rule that the product obeys, `"128 B"`, `"16 B"` or `"none"`, for
 #   elements of `bits` bits.
 # * `best_padding(shape, bits, rates=...)` returns the padded `[m, k, n]` that takes the least time. `rates` maps each
-#   of the three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up to
-#   either rule. Padding is work, too: count it.
+#   of the three results of `alignment` to the FLOP/s of such a product. Each side may stay as it is or be rounded up
+#   to the next multiple that either rule asks for. Padding is work, too: count it.
 #
 # You may call `alignment` from `edl_labs.numerics`, which looks at one rule at a time.
 
@@ -788,13 +790,13 @@ with requires_solution("aligned_shapes"), reveal_prediction(*asked) as truth:
     truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
 
 # %% [markdown]
-# (The rates are invented; section 8 measures some if it can.) Deck [002] has three more figures for fp16. A sequence's
-# length should be a multiple of 16 and a mini-batch a multiple of 8; the mini-batch also matters for a weight's
-# gradient, a product in which the batch is k. For an A100, the deck gives multiples of 64. The first two satisfy the
-# rule of 16 bytes; only the third is the rule of 128 bytes. The deck's multiples of 16 channels in fp16 and 32 in int8
-# are 32 bytes each. With newer libraries the slowdown is gradual: unaligned products use tensor cores, too, but run
-# slower. The next cell shows your own rates if you have recorded some on a GPU: run `edl-labs record --mine` there, and
-# put the folder `my_recordings` next to this notebook.
+# (The rates are invented; section 8 measures some if it can.) Deck [002] gives three more multiples for fp16. A
+# sequence's length should be a multiple of 16 and a mini-batch a multiple of 8; the mini-batch also matters for a
+# weight's gradient, a product in which the batch is k. For an A100, the deck gives multiples of 64. The first two
+# satisfy the rule of 16 bytes; only the third is the rule of 128 bytes. The deck's multiples of 16 channels in fp16
+# and 32 in int8 are 32 bytes each. With newer libraries the slowdown is gradual: unaligned products use tensor cores,
+# too, but run slower. The next cell shows your own rates if you have recorded some on a GPU: run
+# `edl-labs record --mine` there, and put the folder `my_recordings` next to this notebook.
 
 # %%
 from edl_labs.bench import measured_here
@@ -846,10 +848,11 @@ for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 40
     print(amp_report(model, x, machine=machine), end="\n\n")
 
 # %% [markdown]
-# Why is the prediction for the large model above 10×, where the slide says 1.5× to 5×? The prediction is a ceiling:
-# every product at its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products
-# reach only a part of the peak. Memory-bound operators gain a factor of two at most. If fp32 already runs as TF32, the
-# ratio of the peaks is 2. The slide's figure is for whole models in practice, but its own example gains nothing.
+# Why does the prediction for the large model exceed 10×, when the slide says 1.5× to 5×? The prediction is a ceiling:
+# it assumes the peak rate for every product, and compares it with fp32 on CUDA cores (on an A100, 312 against 19.5
+# TFLOP/s, a ratio of 16). Real products reach only a part of the peak. Memory-bound operators gain a factor of two at
+# most. If fp32 already runs as TF32, the ratio of the peaks is 2. The slide's numbers are for whole models in
+# practice, but its own example gains nothing.
 #
 # Now ask the same question on this machine. Without a GPU, the next cells measure bf16 on the processor. **Predict:**
 # does a laptop or a server gain from bf16?
@@ -871,10 +874,10 @@ with reveal_prediction("bf16_here"):
     print("hardware. Most laptops convert to fp32 and back, and are often slower.")
 
 # %% [markdown]
-# On a CPU, the gain depends on its instructions. If the speed-up above was measured on a CPU and is not inconclusive,
-# it shows whether yours has fast instructions for bf16. (Deck [000] lists bf16, `Tensor.bfloat16()`, for use "on CPUs
-# and TPUs": TPUs use it by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with CUDA
-# 8.)
+# On a CPU, the gain depends on its instructions. If the speed-up above was measured on a CPU and the result is clear,
+# it shows whether your CPU has fast instructions for bf16. (Deck [000] lists bf16, `Tensor.bfloat16()`, for use "on
+# CPUs and TPUs": TPUs use it by default, and GPUs have had it since Ampere. fp16, `Tensor.half()`, came to GPUs with
+# CUDA 8.)
 #
 # The next cells show the ceiling itself: the time of a large product in each dtype. It is measured if there is CUDA;
 # otherwise it is the time that an H200 would need at its datasheet's peak.
@@ -917,10 +920,10 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
     print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
 
 # %% [markdown]
-# TF32 is the row that people forget. If fp32 products already run as TF32, mixed precision can gain at most a factor of
-# two, and only on products. By default, PyTorch uses TF32 for convolutions, but not for products (until version 1.12,
-# it used it for both). Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck mentions, TF32 is
-# on for both:
+# TF32 is the row that people forget. If fp32 products already run as TF32, mixed precision can gain at most a factor
+# of two, and only on products. By default, PyTorch uses TF32 for convolutions, but not for products (before version
+# 1.12, it used TF32 for both). Deck [002] sets only the switch for cuDNN. In the NGC containers that the deck
+# mentions, TF32 is on for both:
 
 # %%
 from edl_labs.numerics import tensor_core_kernel, tf32_state
@@ -1118,9 +1121,9 @@ with requires_solution("where_it_breaks"), reveal_prediction(*asked) as truth:
     print("2^-25 and 65520 are ties, and are rounded to the even neighbour")
 
 # %% [markdown]
-# Ties decide where a format ends. e4m3fn is different: the code of 448 is even, so 464 still becomes 448, and 465
-# becomes NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 converts 465 to
-# 448.)
+# Ties decide where a format's range ends. e4m3fn is different: the code of 448 is even, so 464 still becomes 448, and
+# 465 becomes NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 converts 465
+# to 448.)
 
 # %% [markdown]
 # ## 11. Practice: one scale for a histogram

@@ -54,7 +54,7 @@ SAID = [
     ("lab02", "a free lunch"),
     ("lab03", "cuBLAS before 11, cuDNN before 7.6.3"),
     ("lab03", "multiples of 16 channels in fp16 and 32 in int8 are 32 bytes each"),
-    ("lab03", "until version 1.12, it used it for both"),
+    ("lab03", "before version 1.12, it used TF32 for both"),
     ("lab03", "GPUs have had it since Ampere"),
     ("lab03", "came to GPUs with CUDA 8"),
     ("lab05", "`prof.start()` and `prof.stop()`"),
