@@ -33,11 +33,11 @@
 # | `most_to_gain` | 11 | 40 |
 # | `read_the_monitors` | 12 | 42 |
 #
-# No GPU is needed: timelines come from a modelled device, and the measuring cells profile this machine, with or without
-# a GPU. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or without
-# its unit, and press Enter. The result is shown next to it only after that. Lecture slides are quoted by deck: [000]
-# optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
-# hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
+# No GPU is needed: timelines come from a modelled device, and the measuring cells profile this machine, with or
+# without a GPU. *Write your prediction down* before you run the next cell. If there is a box, enter a number, with or
+# without its unit, and press Enter. Only then does the result appear next to it. Lecture slides are quoted by deck:
+# [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep
+# learning, hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first wrong case and what your code returned; `case("self_times")` gives that case's
 # inputs as Python values, so that you can try your code on them.
@@ -253,9 +253,9 @@ with (
 # ## 2. What does a step wait for?
 #
 # Deck [000] names three typical patterns: steps bound by computation on the GPU, by the CPU's CUDA calls, and by
-# synchronisation. Its pictures are missing. The next cells draw these three, and two more that this lab adds (data and
-# copies), for a modelled machine. The first cell defines the five steps as lists of operations; the second cell draws
-# them.
+# synchronisation. The deck's pictures of them have been lost. The next cells draw these three, and two more that this
+# lab adds (data and copies), for a modelled machine. The first cell defines the five steps as lists of operations;
+# the second cell draws them.
 
 # %% given
 MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
@@ -482,9 +482,9 @@ waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
 predict("dearer", "The wait that costs more is", choices=tuple(waits.values()))
 
 # %% [markdown]
-# Write `blame(spans, pattern)`, which returns the line that is charged most by that pattern (the check uses only
-# patterns that charge some line). You may use your `charges`. Until you pass `name_the_pattern`, `check` reminds you of
-# it here too; in grading, a correct `charges` replaces yours.
+# Write `blame(spans, pattern)`, which returns the line with the largest charge for that pattern (the check uses only
+# patterns for which some line is charged). You may use your `charges`. Until you pass `name_the_pattern`, `check`
+# reminds you of it here too; in grading, a correct `charges` replaces yours.
 
 
 # %% solve="blame"
@@ -546,8 +546,8 @@ with reveal_prediction("no_items") as truth:
 # %% [markdown]
 # ## 5. Six things wrong with one script
 #
-# Here is a training script. It runs on a `job`, which computes the real losses of a small network, while its time
-# passes on a modelled GPU. Six things in the script cost time and do not change the result:
+# Here is a training script. It runs on a `job`, which computes the real losses of a small network, but takes its
+# times from a modelled GPU. Six things in the script cost time and do not change the result:
 
 
 # %% given
@@ -657,9 +657,9 @@ with (
     truth(all_mended=slow.makespan_s / fast.makespan_s)
 
 # %% [markdown]
-# What happened to the six? The next cell counts what each program does up to its last kernel. The training itself stays
-# the same. (`host_work` is reading, and the time that `empty_cache` costs; an `item` after the last kernel delays
-# nothing.)
+# What happened to the six? The next cell counts what each program does up to its last kernel. The training itself
+# stays the same. (`host_work` covers reading and the time that `empty_cache` costs; an `item` after the last kernel
+# delays nothing.)
 
 
 # %%
@@ -698,12 +698,12 @@ with requires_solution("planted"):
 # ## 6. Your own loop
 #
 # Now apply all of this to a real loop on this machine: on its GPU if it has one, otherwise on its CPU. On a CPU there
-# is only the host, and "compute" is the time of the operators themselves. `diagnose` records some steps, divides their
-# time as you did, and predicts the speed-up from fixing each cause. Then it *tries out* the fix that would gain most,
-# if the loop can run without that cause. It can run without data (by keeping one batch) and, on a GPU, without reading
-# losses. It cannot run without its computation, however much that would gain. The first step is a warm-up and is left
-# out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and what share of a step does that
-# take? Recording and trying out takes about ten seconds.
+# is only the host, and "compute" is the time of the operators themselves. `diagnose` records some steps, divides
+# their time as you did, and predicts the speed-up from fixing each cause. Then it *tries out* the fix that would gain
+# most, if the loop can run without that cause. It can run without data (by keeping one batch) and, on a GPU, without
+# reading losses. It cannot run without its computation, however much that would gain. The first step is a warm-up and
+# is left out, so 30 steps give a report on 29. **Predict:** what is the loop below bound by, and what share of a step
+# does that take? Recording the loop and trying out the fix take about ten seconds.
 
 # %%
 bounds = ("data", "launch", "compute", "synchronisation")
@@ -781,11 +781,12 @@ with reveal_prediction("loop_bound", "loop_share") as truth:
 predict("own_after", "After my change, a step takes", unit="ms")
 
 # %% [markdown]
-# Then write `own_change(asked)`. For `"cause"` it returns the cause that limits `before` (a name from the report, such
-# as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
+# Then write `own_change(asked)`. For `"cause"` it returns the cause that limits `before` (a name from the report,
+# such as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
 # `"change"` your change in a few words. The judge diagnoses both files itself. The cause must be one of the two
-# largest, and its share must fall. The loop may be faster than the time predicted without that cause, but by no more
-# than a tenth of a step. Your prediction does not affect your points.
+# largest, and its share must fall. A step of `after` may take less time than the report on `before` predicts for a
+# loop without that cause, but only by up to a tenth of a step of `before`. Your prediction does not affect your
+# points.
 
 
 # %% solve="own_traces"
@@ -894,9 +895,10 @@ axes.set(
 )
 
 # %% [markdown]
-# A *tracing* profiler (cProfile, torch.profiler) records the beginning and the end of each bar, and slows down code
-# with many calls. A *sampling* profiler (py-spy, scalene) checks a hundred times a second what is running (the dotted
-# lines), even from outside the process. It misses `log`, which runs between two samples.
+# In the picture above, each bar is a function call. A *tracing* profiler (cProfile, torch.profiler) records where
+# each bar begins and ends, and slows down code with many calls. A *sampling* profiler (py-spy, scalene) checks a
+# hundred times a second what is running (the dotted lines), even from outside the process. It misses `log`, which
+# runs between two samples.
 #
 # > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which only one
 # > thread can hold at a time.
@@ -941,7 +943,7 @@ with reveal_prediction("both_true"):
 # Write `sampler_table(samples, rate_hz=..., window=...)`. A sample is a dict: `stack` (frames from the outermost to the
 # one that is running), `idle` (the thread was only waiting) and `gil` (it held Python's lock). Return a dict:
 #
-# * `"active"` and `"gil"`: the shares of all samples of the run that were not idle, and that held the lock;
+# * `"active"` and `"gil"`: of all samples of the run, the share that were not idle, and the share that held the lock;
 # * `"rows"`: for each frame on the stack of an **active** sample, a dict with `own`, `total`, `own_s` and `total_s`.
 #   `own` and `total` are shares of the last `window` samples (idle samples count in the denominator, but not in any
 #   row); `own_s` and `total_s` are seconds of the whole run. A sample represents one tick of `1 / rate_hz` seconds. A
@@ -1094,8 +1096,8 @@ with TemporaryDirectory() as folder:
 # samplers' shares are closer to the truth, but samplers do not count calls (and scalene takes seconds to start, which
 # are included in its run here).
 #
-# (Deck [003] shows such a file as a picture: `python -m cProfile -o my.cprof my.py`, then `pyprof2calltree -k -i
-# my.cprof`; `snakeviz my.cprof` needs no desktop program.)
+# (Deck [003] shows cProfile's output as a picture: `python -m cProfile -o my.cprof my.py` writes a file, and
+# `pyprof2calltree -k -i my.cprof` displays it; `snakeviz my.cprof` needs no desktop program.)
 #
 # Deck [000] also shows nvprof and `torch.utils.bottleneck`. nvprof does not support Ampere and later GPUs (use `nsys`
 # and `ncu`), `torch.utils.bottleneck` has been removed from torch, and TensorBoard's profiler plugin is deprecated:
@@ -1352,9 +1354,9 @@ with requires_solution("utilisation_lies"), reveal_prediction(*asked) as truth:
 
 # %% [markdown]
 # For one block, the two numbers are 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one
-# proves nothing: even a busy SM may wait for memory all the time. (Deck [003]'s other checks say even less. The memory
-# shown is what processes have *reserved*, whether they use it or not; near the maximum, the allocator begins to flush
-# its cache (lab06). If there is more than one process on the list, it shares the device with yours. A GPU at its
+# proves nothing: even a busy SM may wait for memory all the time. (Deck [003]'s other checks say even less. The
+# memory shown is what processes have *reserved*, whether they use it or not; near the maximum, the allocator begins
+# to flush its cache (lab06). Any other process on `nvidia-smi`'s list shares the device with yours. A GPU at its
 # temperature or power limit lowers its clock.)
 
 # %% [markdown]
@@ -1447,8 +1449,9 @@ with requires_solution("most_to_gain"):
         print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
-# Look for rows in which the best cause differs from the pattern: there, the copy was already pinned, so only a smaller
-# or a hidden copy would help.
+# Look for the row in which the cause with the largest gain does not belong to the pattern that bounds the step
+# (`kernels` belongs to `gpu`). There, the copy was already pinned, so pinning gains nothing, and only a smaller or a
+# hidden copy would help.
 
 # %% [markdown]
 # ## 12. Practice: read the monitors

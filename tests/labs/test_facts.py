@@ -59,7 +59,7 @@ SAID = [
     ("lab03", "came to GPUs with CUDA 8"),
     ("lab05", "`prof.start()` and `prof.stop()`"),
     ("lab05", "is what processes have *reserved*"),
-    ("lab05", "more than one process on the list"),
+    ("lab05", "Any other process on `nvidia-smi`'s list shares the device"),
     ("lab05", "at its temperature or power limit lowers its clock"),
     ("lab06", "`gc.collect()`, which the deck adds"),
     ("lab06", "*constant buffers* and *contiguous memory*"),
