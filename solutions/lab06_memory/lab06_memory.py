@@ -10,7 +10,7 @@
 # * replace one large batch by several small ones without changing the training, and name what may still change;
 # * say what is live at every moment of a step, and what the peak is made of;
 # * trade time for memory at the best rate: how many checkpoints are best for equal layers, and what a budget costs;
-# * write a checkpoint whose second run does exactly what its first run did;
+# * write an activation checkpoint: code that runs a block a second time and does exactly what the first run did;
 # * tell "too much" from "fragmented" when memory runs out.
 #
 # **About 219 minutes (estimated)**, in two sittings: the first ends with section 4. The practice sections carry no
@@ -35,8 +35,8 @@
 #
 # No GPU is needed: bytes are counted on this machine, whatever it is, and results of a modelled GPU are marked as
 # modelled. An MB is 10⁶ bytes, an MiB is 2²⁰ (1.05 MB). *Write your prediction down* before you run the next cell. If
-# there is a box, enter a number, with or without its unit, and press Enter. The result is shown next to it only after
-# that. Lecture slides are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives
+# there is a box, enter a number, with or without its unit, and press Enter. Only then does the result appear next to
+# it. Lecture slides are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives
 # the hints of an exercise, one at a time.
 #
 # A check that fails shows the first wrong case and what your code returned; `case("mend_accumulation")` gives that
@@ -186,7 +186,7 @@ with reveal_prediction("one_batch") as truth:
 # ```
 #
 # **Predict:** it runs with 10 batches and 4 accumulation steps. Call four batches in a row a window. How far do the
-# weights move, compared with training that takes one step for each window as one large batch?
+# weights move, compared with training in which each window is one large batch?
 
 # %%
 how_far = ("just as far", "half as far", "four times as far", "not at all")
@@ -227,7 +227,8 @@ with reveal_prediction("weights_move") as truth:
     truth("just as far" if moved else "not at all")
 
 # %% [markdown]
-# That mistake is easy to notice. When the two lines are swapped, two less obvious mistakes are left:
+# The misplaced `zero_grad` is easy to notice. Once `step` and `zero_grad` are in the right order, two less obvious
+# mistakes are left:
 #
 # * the windows have 4, 4 and **2** batches, but all are divided by 4: the last step is half as long as it should be;
 # * a mean of means is the overall mean only if all batches have equally many positions. In language models they do not:
@@ -412,9 +413,10 @@ with requires_solution("memory_timeline"):
     print(f"parameters and optimizer: {byte_count(live[-1])}")
 
 # %% [markdown]
-# The difference consists of what a pass needs while it runs (the gradient that it passes on), the head, and the batch
-# (section 2 counted the batch as saved, because the first layer reads it). A peak at the end of the forward pass means
-# too many activations. A peak in the optimizer's step means too many parameters, and then checkpoints save nothing.
+# The peak from the operations is higher than that of your timeline. It also counts what a pass needs while it runs
+# (the gradient that it passes on), the head, and the batch (section 2 counted the batch as saved, because the first
+# layer reads it). A peak at the end of the forward pass means too many activations. A peak in the optimizer's step
+# means too many parameters, and then checkpoints save nothing.
 
 # %% [markdown]
 # ## 4. Keep some, run the rest again
@@ -769,8 +771,8 @@ check("fragments")
 # %% [markdown]
 # Only one of the five answers says that the training is too large. Deck [002] recommends `empty_cache()` among its
 # optimisations. You now know that it never closes a hole, and that torch does the same automatically before it gives
-# up. Each call also waits for the device. `gc.collect()`, which the deck adds, frees only objects that reference cycles
-# keep alive, such as a caught exception's frames: it is useful once, but useless in every step.
+# up. Each call also waits for the device. `gc.collect()`, which the deck adds, frees only objects kept alive by
+# reference cycles, such as the frames of a caught exception: it is useful once, but useless in every step.
 #
 # Growing batches also make torch reserve more than it uses. A tensor of 12 MB is allocated and freed, then one of 16
 # MB, and so on up to 60 MB, on a device with room for all of them. There is never more than one at a time:
@@ -1148,7 +1150,7 @@ with requires_solution("place_checkpoints"):
 #
 # | word | what differs from one large batch |
 # |---|---|
-# | `"update"` | the micro-batches' gradients are the same, but the weights or the learning rate become different |
+# | `"update"` | the micro-batches' gradients are the same, but the weights or the learning rate end up different |
 # | `"statistics"` | a layer normalises with different means and variances |
 # | `"noise only"` | the random numbers are different; the gradient is the same on average |
 # | `"no"` | only rounding |
@@ -1200,8 +1202,8 @@ check("same_or_not")
 # can then hide the copy.
 #
 # `do_step(step, budget_bytes)` runs the step with the fastest plan that fits. `step.tape` is its tape, from which you
-# can make other steps to try plans on: `replay()` returns `peak_bytes` and `makespan_s`. There are five layers. Up to 5
-# % more than the best time of such plans is allowed.
+# can make other steps to try plans on: `replay()` returns `peak_bytes` and `makespan_s`. There are five layers. Your
+# step may take up to 5 % longer than the fastest plan that fits.
 
 
 # %% solve="offload_or_recompute"
@@ -1266,7 +1268,7 @@ check("offload_or_recompute")
 # | `"offload"` | `kept_share` is kept; the rest is copied out during the forward and back during the backward pass |
 # | `"empty_cache"` | each step takes `flush_s` more |
 #
-# A copy moves `copy_byte_per_s` in each direction; the longer one of a pass and the copy during it counts.
+# Copies run at `copy_byte_per_s` in each direction. When a copy runs during a pass, the longer of the two counts.
 #
 # Only `effect` is judged. The helper stub `cost(...)` above it is optional: leave it unchanged if you do not need it.
 
