@@ -431,13 +431,13 @@ def fuse(graph):
 check("fuse")
 
 # %% [markdown]
-# A real model's graph comes from `torch.export`. Below, a transformer layer's operators are grouped by the same rules,
-# but products are not joined. The method is that of `inductor`, the compiler behind `torch.compile`: step by step, it
-# joins the pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to try more, so
-# its own kernels contain only what is between them. That is the first grouping, and the one in the picture. The second
-# lets pointwise operators (*epilogues*) follow a product in its kernel, and yours has no such limits. In the picture
-# each kernel has a frame, and a line on the left leads from the kernel that writes a tensor to a kernel below that
-# reads it.
+# A real model's graph comes from `torch.export`. Below, a transformer layer's operators are grouped by the same
+# rules, but products are not joined. The method is that of `inductor`, the compiler behind `torch.compile`: step by
+# step, it joins the pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless you tell it to
+# try more, so its own kernels contain only what is between them. The grouping `library products` below, shown in the
+# picture, follows this rule. The grouping `with epilogues` also lets pointwise operators (*epilogues*) follow a
+# product in its kernel; your `fuse` has neither limit. In the picture each kernel has a frame, and a line on the left
+# leads from the kernel that writes a tensor to a kernel below that reads it.
 
 
 # %% given
@@ -492,10 +492,10 @@ for name in run.generated:
 print(f"  from a library: {', '.join(run.library)}")
 
 # %% [markdown]
-# Its kernels are those of the first grouping, the one in the picture. The kernel of the second norm also contains the
-# residual before it, since a row of 256 elements stays on the chip. Each product is a library call, so GELU and the
-# last residual are separate kernels. Three products read the same input, but only your `fuse` joined them. [002] gives
-# this advice to the author of the model: "Concatenate matrices together like qkv".
+# Its kernels are those of the grouping `library products`, the one in the picture. The kernel of the second norm also
+# contains the residual before it, since a row of 256 elements stays on the chip. Each product is a library call, so
+# GELU and the last residual are separate kernels. Three products read the same input, but only your `fuse` joined
+# them. [002] gives this advice to the author of the model: "Concatenate matrices together like qkv".
 #
 # [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can be fused. But
 # in training, ReLU's backward pass needs ReLU's *result*, which the next layer reads anyway, while GELU's needs GELU's
@@ -504,10 +504,11 @@ print(f"  from a library: {', '.join(run.library)}")
 # ## 3. Half of the network, fixed
 #
 # Now back to the slow network, with the library's convolution: `unfold` and its product return NCHW for any layout of
-# their input, and lab08c covers them. The loop over channels is the problem of section 2: there are many kernels where
-# one would be enough, and `torch` already has that kernel. The copies are the problem of section 1: which operator on
-# the way needs NCHW? None does. **Predict** both steps: what share of the time before each step remains on this
-# machine, first without the loops, then also with one layout (`channels_last`) from end to end?
+# their input, and lab08c covers them. The loop over channels is the problem of section 2: there are many kernels
+# where one would be enough, and `torch` already has that kernel. The copies are the problem of section 1: which
+# operator on the way needs NCHW? None does. **Predict** for this machine: what share of the slow network's time
+# remains without the loops? And what share of that remains once the network also uses one layout (`channels_last`)
+# from end to end?
 
 # %%
 predict("left_loops", "Without the loops, the share that remains is", unit="%")
@@ -592,11 +593,11 @@ with reveal_prediction("worse_reason") as truth:
         print("too close to tell: the intervals before and after it overlap")
 
 # %% [markdown]
-# A GPU is slowed down by different things. In the model below, a block processes 32 images of 64 channels on a V100.
-# Its convolution is the one that was never tuned, and takes 1430 µs on 64 x 64 pixels ([001]). The host launches ahead:
-# as long as the convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a
-# sixteenth of the time, but launching costs the same. **Predict** for these small images: what share of the time
-# remains without the loops?
+# On a GPU, the same flaws cost time in a different way. In the model below, a block processes 32 images of 64
+# channels on a V100. Its convolution is the one that was never tuned, and takes 1430 µs on 64 x 64 pixels ([001]).
+# The host launches ahead: as long as the convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels
+# the convolution takes a sixteenth of the time, but launching costs the same. **Predict** for these small images:
+# what share of the time remains without the loops?
 
 # %%
 predict("left_small", "On 16 x 16 pixels, without the loops, what remains is", unit="%")
