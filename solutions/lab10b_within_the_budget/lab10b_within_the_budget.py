@@ -227,9 +227,8 @@ def mended_run(*names):
 with reveal_prediction("first_mend") as truth:
     runs = {name: mended_run(name) for name in MENDS}
     for name, run in runs.items():
-        print(
-            f"modelled, {name}: {seconds(run.makespan_s)}, {run.efficiency:.0%} efficiency"
-        )
+        time = f"{seconds(run.makespan_s)}, {run.efficiency:.0%} efficiency"
+        print(f"modelled, {name}: {time}")
     together = mended_run(*MENDS)
     told = f"{seconds(together.makespan_s)}, {together.efficiency:.0%} efficiency"
     print(f"modelled, all four: {told}")
@@ -584,10 +583,8 @@ for order in (list(MENDS), list(MENDS)[::-1]):
 # %%
 with requires_solution("scaled"):
     for ranks in (1, 2, 3, 4):
-        run, bound = (
-            run_training(JOB.on(ranks), train_on_many),
-            lower_bound(JOB.on(ranks)),
-        )
+        run = run_training(JOB.on(ranks), train_on_many)
+        bound = lower_bound(JOB.on(ranks))
         time = f"{seconds(run.makespan_s)}, {run.efficiency:.0%} efficiency"
         told = f"{run.money:.3f} to pay; limit: {bound.resource}"
         print(f"modelled, {ranks} GPU(s): {time}, {told}")

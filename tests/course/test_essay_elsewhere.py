@@ -256,7 +256,7 @@ def test_the_copy_with_work_in_it_is_graded_and_not_the_released_one(course: Cou
     report = handed_in(course, canvas(files), "canvas")
 
     assert () == plan_of(course).untouched()
-    assert ("of 2 notebooks, mine.ipynb counts",) == report.rows[0].remarks[:1]
+    assert ("of 2 notebooks, mine.ipynb is used",) == report.rows[0].remarks[:1]
 
 
 def test_code_in_another_copy_is_named(course: Course) -> None:
