@@ -7,7 +7,8 @@
 #
 # After this lab you can
 #
-# * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and check a counter;
+# * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and use your count to
+#   check a FLOP counter;
 # * draw the roofs of a machine from measurements, and say which of them limits a piece of work;
 # * say what fusing a chain of kernels saves, and for which chains it saves a lot;
 # * tell which of three things limits a layer on a machine, and predict how a machine that you do not have would run it;
@@ -97,8 +98,8 @@ with reveal_prediction("longer", "longer_by", "remains") as truth:
     truth(longer=longer, longer_by=max(ratio, 1 / ratio), remains=at_best)
 
 # %% [markdown]
-# Rounding does not matter for the decision: a faster arithmetic unit does not help if it is idle nearly all of the
-# time. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
+# However you round these numbers, the conclusion is the same: a faster arithmetic unit does not help if it is idle
+# nearly all of the time. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
 #
 # The number that decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the
 # machine could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
@@ -211,9 +212,9 @@ with (
 # %% [markdown]
 # ## 3. Roofs
 #
-# Plot FLOP/s over intensity, with both axes logarithmic. Memory allows bandwidth × intensity, which is a slope. The
-# arithmetic allows its peak, which is a ceiling. They meet at the **ridge point**, and all programs lie below both. A
-# real machine has several ceilings (one for each dtype) and several slopes (one for each level of memory).
+# Plot FLOP/s against intensity, with both axes logarithmic. Memory allows bandwidth × intensity, which is a slope.
+# The arithmetic allows its peak, which is a ceiling. They meet at the **ridge point**, and all programs lie below
+# both. A real machine has several ceilings (one for each dtype) and several slopes (one for each level of memory).
 #
 # **Predict:** a V100's tensor cores do 125 TFLOP/s, and its memory moves 0.9 TB/s. How many of the rows that you just
 # printed can ever reach the ceiling?
@@ -448,8 +449,8 @@ with requires_solution("fused_or_not"), reveal_prediction("two_kernels") as trut
 # y = h + u @ W2                    hidden -> width
 # ```
 #
-# **Predict:** how many times as many FLOPs does the backward pass have as the forward pass? Think of one product Y = X
-# W whose gradient dY is known. What must be computed, and with how many products?
+# **Predict:** the backward pass needs how many times as many FLOPs as the forward pass? Think of one product Y = X W
+# whose gradient dY is known. What must be computed, and with how many products?
 
 # %%
 predict(
@@ -549,9 +550,10 @@ with requires_solution("count_a_model"):
     print(f"the difference is {more:.2f} products q @ k.T")
 
 # %% [markdown]
-# The difference is not a mistake: it is exactly one product. Fused ("flash") attention never keeps the tokens × tokens
-# matrix; the backward pass computes it again, from queries and keys. It does *more* FLOPs to move fewer bytes, and is
-# faster, for the reason in section 5. (Where torch does not fuse attention, the difference is 0.)
+# The counter reports more than your formula, but not by mistake: the difference is exactly one product. Fused
+# ("flash") attention never keeps the tokens × tokens matrix; the backward pass computes it again, from queries and
+# keys. It does *more* FLOPs to move fewer bytes, and is faster, for the reason in section 5. (Where torch does not
+# fuse attention, the difference is 0.)
 #
 # Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` (2.15) forgets the groups of a convolution
 # when it counts the gradient of its weights, so its count for a depth-wise layer's backward pass is many times too
@@ -698,10 +700,10 @@ three = ("latency", "math", "memory")
 predict("long_k", "1024 × 1024 × 65536 is limited by", choices=three)
 
 # %% [markdown]
-# `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` of section 2 of one of four
-# kinds. A `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
-# `tile_n` columns. A `"relu"` or `"layer_norm"` has a block for every `elements_per_block` elements; the last block may
-# not be full. A machine has `tile_m`, `tile_n`, `elements_per_block`, `sms`, `peak_flop_per_s` and
+# `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` as in section 2, of one
+# of these four kinds. A `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result,
+# `tile_m` rows by `tile_n` columns. A `"relu"` or `"layer_norm"` has a block for every `elements_per_block` elements;
+# the last block may not be full. A machine has `tile_m`, `tile_n`, `elements_per_block`, `sms`, `peak_flop_per_s` and
 # `bandwidth_byte_per_s` as plain numbers. Guessing earns nothing: marks are corrected for chance. You may use
 # `work_of`; if yours is wrong, a correct one replaces it when this exercise is graded.
 
@@ -785,9 +787,9 @@ with reveal_prediction("h100_faster") as truth:
     truth(h100_faster=t4.step_s / h100.step_s)
 
 # %% [markdown]
-# If the ratio is larger than both datasheet ratios, look at what limits each chip: a T4 may use 70 W, with which its
-# tensor cores sustain 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it
-# under then?
+# If the ratio is larger than both datasheet ratios, look at what limits each chip: a T4 is limited to 70 W, at which
+# its tensor cores sustain 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof
+# is it under then?
 
 # %% [markdown]
 # ## 10. How much could be gained?
@@ -1048,7 +1050,7 @@ batches = [2**power for power in range(14)]
 for n, line in zip((64, 213, 1024), ("o-", "s--", "^:"), strict=True):
     intensity = [2 * n * m / (4 * (n + 2 * m)) for m in batches]
     axes.loglog(batches, intensity, line, label=f"N = {n}")
-axes.axhline(20, color=style.GREY, linestyle="-.", label="ridge of 2015")
+axes.axhline(20, color=style.GREY, linestyle="-.", label="ridge of the 2015 GPU")
 axes.set(
     xlabel="minibatch M",
     ylabel="FLOP/B",
@@ -1067,10 +1069,11 @@ legend = axes.legend(frameon=False)
 # ridge in fp16 is 153 FLOP/B. At a batch of 128, even an infinitely wide layer has only 128 FLOP/B, which allows 84 %
 # of the ceiling.
 #
-# Throughput is not the goal, though: a larger batch never lowers it. Deck [004] argues with the *cycle time*: research
-# is guided exploration, so the wall-clock time of an *experiment* counts, and it "falls, then rises again with M".
-# Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (with a small batch, it learns
-# more from each example). **Predict** the best M for N = 1024.
+# Throughput alone cannot tell you the best batch, though: a larger batch never lowers it, so you would always take
+# the largest. Deck [004] argues with the *cycle time*: research is guided exploration, so the wall-clock time of an
+# *experiment* counts, and it "falls, then rises again with M". Suppose that a model must see 1 + M / 200 times as
+# many examples when its batch is M (with a small batch, it learns more from each example). **Predict** the best M for
+# N = 1024.
 
 # %%
 predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
@@ -1179,7 +1182,7 @@ with (
     truth(strongly=sum(one >= 0.7 for one in strong), weakly=32_000 / 8000)
 
 # %% [markdown]
-# And your plan, for two limits of the batch:
+# The next cell prints your plan for two limits on the batch size:
 
 # %%
 with requires_solution("scaling_plan"):
@@ -1204,8 +1207,8 @@ with requires_solution("scaling_plan"):
 # merit.
 #
 # This plan leaves one thing out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
-# 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, across the ridge of 2015. The
-# deck's order is right: first each node's own roofline, then the network's.
+# 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, below the 2015 GPU's ridge of 20
+# FLOP/B. The deck's order is right: first each node's own roofline, then the network's.
 
 # %% [markdown]
 # ## Where you are
