@@ -163,7 +163,7 @@ for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
 # |---|---|
 # | `dist.get_rank()`, `dist.get_world_size()` | this rank's number, and the number of ranks |
 # | `dist.send(x, dst)`, `dist.recv(x, src)` | return when the message has been received |
-# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | start it, and return a handle; its `wait()` waits until it is done |
+# | `dist.isend(x, dst)`, `dist.irecv(x, src)` | return a handle at once; its `wait()` returns when the transfer ends |
 # | `dist.empty(count, dtype=buffer.dtype)`, `dist.free(x)` | allocate and free the rank's own memory |
 # | `dist.add(x, y)`, `dist.copy(x, y)` | `x += y` and `x = y`, for equal numbers of elements |
 # | `buffer[start:stop]`, `len(buffer)` | a part of the buffer (never empty), and its number of elements |
@@ -225,9 +225,9 @@ with requires_solution("ring"):
     axes = fast.timeline.plot(axes)
 
 # %% [markdown]
-# All links are busy from the first round to the last. Twice as many ranks would take hardly longer, and twenty times as
-# many a third longer, because a rank always sends less than twice the buffer. Only the number of *rounds* grows, and
-# each round costs α.
+# All links are busy from the first round to the last. With twice as many ranks, the sum would hardly take longer, and
+# with twenty times as many only a third longer, because a rank always sends less than twice the buffer. Only the
+# number of *rounds* grows, and each round costs α.
 
 # %% [markdown]
 # **The same in torch.** This lab's `dist` is `torch.distributed` except for four names: `dist.empty(count)` is
@@ -325,12 +325,12 @@ with reveal_prediction("crossing", "ring_of_64", "tree_of_64") as truth:
 # | `halving-doubling` | rounds of n/2, n/4, … n/P | the same |
 # | `hierarchical` | a ring in each node, then a ring across the nodes with a rank's n/`ranks_per_node` | the same |
 #
-# A round is as slow as its slowest message, and links between nodes are always the slower ones. In a ring over several
-# nodes at least one message crosses in every round, so every round is priced on the links between. In a tree and in
-# halving-doubling the distance to the partner doubles from round to round, 1, 2, 4, … (and halves again in the second
-# half). The ranks of a node have consecutive numbers, and if there are several nodes, the number of ranks in each is a
-# power of two. So a round whose distance is below `ranks_per_node` stays inside a node. Any other round is priced on
-# the links between.
+# A round is as slow as its slowest message, and links between nodes are always the slower ones. In a ring over
+# several nodes at least one message crosses in every round, so every round is priced on the links between nodes. In a
+# tree and in halving-doubling the distance to the partner doubles from round to round, 1, 2, 4, … (and halves again
+# in the second half). The ranks of a node have consecutive numbers, and if there are several nodes, the number of
+# ranks in each is a power of two. So a round whose distance is below `ranks_per_node` stays inside a node. Any other
+# round is priced on the links between nodes.
 #
 # Only halving-doubling needs a power of two. If P is not one, let Q be the largest power of two below P. First the
 # ranks beyond Q send everything to their partner at distance Q, which adds it; at the end they get the sum back. Each
@@ -585,11 +585,11 @@ with requires_solution("buckets"), reveal_prediction("exposed") as truth:
     axes = run.timeline.plot(axes)
 
 # %% [markdown]
-# The best groups begin small and grow: the link starts early, and few sums pay for their rounds. Here the link is busy
-# nearly to the end, since all sums together take as long as the backward pass. With faster links only the last bucket
-# would be exposed, so that one would have to be small. DDP begins small too, but its caps are fixed (newer versions
-# accept one cap per bucket, as `bucket_cap_mb_list`). In a live notebook, drag the sliders for the ranks, the cap and
-# the link:
+# The best groups begin small and grow: the link starts early, and there are few sums, so there are few rounds to pay
+# for. Here the link is busy nearly to the end, since all sums together take as long as the backward pass. With faster
+# links only the last bucket would be exposed, and that bucket would have to be small. DDP begins small too, but its
+# caps are fixed (newer versions accept one cap per bucket, as `bucket_cap_mb_list`). In a live notebook, drag the
+# sliders for the ranks, the cap and the link:
 
 # %%
 BucketExplorer(
@@ -627,7 +627,7 @@ in_torch(buckets_in_torch, ranks=2, told=recorded)
 # ## 4. Who hangs?
 #
 # **Predict:** each of 4 ranks sums three buffers, `a`, `b` and `c`, of equal length. Rank 3 skips its sum of `b`,
-# because its batch was empty. What happens?
+# because its batch was empty. Is a sum of `b` wrong, does the program hang, or both?
 
 # %%
 predict(
@@ -671,7 +671,7 @@ with reveal_prediction("left_out") as truth:
 # 2. `"other size"`: of the calls that meet, one rank's call is the same as the others', but has a different `numel`.
 # 3. `"lost"`: a rank that others wait for gives no sign.
 # 4. `"ended early"`: a rank that others wait for has reached the end of its program.
-# 5. `"only slow"`: a rank that others wait for still computes.
+# 5. `"only slow"`: a rank that others wait for is still computing.
 # 6. `"crossed groups"`: all wait for each other, in two groups. Of the ranks that are in both groups, one made these
 #    calls in a different order from the rest.
 #
