@@ -62,8 +62,8 @@ Progress("lab08_kernels")
 # can ask for its own index. Within a block, 32 consecutive threads form a *warp*. Deck [001]: "a warp executes one
 # instruction at a time: in case of branching, all paths need to be taken".
 #
-# Here a kernel's first parameter, `cuda`, stands for the current thread and has the names of Numba's `cuda`. With a
-# real GPU you would import `cuda` instead.
+# Here a kernel's first parameter, `cuda`, stands for the current thread and uses the same names as Numba's `cuda`.
+# With a real GPU you would import `cuda` instead.
 
 
 # %% given
@@ -101,7 +101,7 @@ with reveal_prediction("issued") as truth:
 # warp issues, exactly once, each path that at least one of its threads takes. The last warp of a block may have fewer
 # than 32 threads. Write
 #
-# * `issued(paths, lengths, block)` → the instructions that all warps issue;
+# * `issued(paths, lengths, block)` → the total number of instructions that the warps issue;
 # * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the warps
 #   issue the fewest instructions. Here the block size and the number of elements of each path are multiples of 32.
 
@@ -232,8 +232,9 @@ def transposed(how):
 
 
 # %% [markdown]
-# **Predict:** a GPU moves 2 TB/s, and both kernels transpose a matrix of 8192 × 8192 in fp32, limited only by the
-# sectors that they move. How many times as long as your kernel does the short one (without a tile) take?
+# `straight`, in the cell above, is a short kernel without a tile. **Predict:** on a GPU that moves 2 TB/s, your
+# kernel and the short one each transpose a matrix of 8192 × 8192 in fp32, limited only by the sectors that they move.
+# How many times as long as yours does the short kernel take?
 
 # %%
 predict("longer", "The short kernel takes", unit="times")
@@ -386,9 +387,9 @@ with requires_solution("tile_choice"), reveal_prediction("short_k", "long_k") as
 
 # %% [markdown]
 # An output of 1024 × 1024 has 64 tiles of 128 × 128 for 108 SMs, or 32 of the large tiles. Split into 16 parts, these
-# 32 give 512 blocks, which is nearly five full waves. But the parts cost the same for every `k`, so a short sum is
-# better left whole. The weight gradients of a layer with few channels and a large batch benefit from a split: they are
-# a small output, summed over the whole batch.
+# 32 give 512 blocks, which is nearly five full waves. But writing and adding up the partial sums takes the same time
+# for every `k`, so a short sum is better left whole. The weight gradients of a layer with few channels and a large
+# batch benefit from a split: they are a small output, summed over the whole batch.
 
 # %% [markdown]
 # ## 4. The order of a sum
@@ -418,13 +419,13 @@ predict("apart", "The largest and the smallest sum differ by", unit="1")
 # `values` one after the other, in any order, rounded to `fmt` after each addition. There are at most seven values, each
 # a number of that format.
 #
-# `steady_sum(gpu, values, out)` puts the sum of `values`, 270 to 500 float32 numbers, into `out[0]`, with the same bits
-# in whatever order blocks and warps run. New here: `gpu.array("parts", 8)` makes an array in global memory, launches
-# run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out` and new arrays contain
-# arbitrary values before you write to them. The judge replays your program with several random orders of arrival. Every
-# element must count once, and each time with the same additions, so that the bits are the same. There must be no races,
-# and at least four blocks must read `values`. No result may depend on a chain of more than 64 additions, counted across
-# all launches.
+# `steady_sum(gpu, values, out)` puts the sum of `values`, 270 to 500 float32 numbers, into `out[0]`, with the same
+# bits in whatever order blocks and warps run. New here: `gpu.array("parts", 8)` makes an array in global memory,
+# launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out` and new
+# arrays contain arbitrary values before you write to them. The judge replays your program with several random orders
+# of arrival. Every element must be added exactly once, and every replay must perform the same additions, so that the
+# bits are the same. There must be no races, and at least four blocks must read `values`. No result may depend on a
+# chain of more than 64 additions, counted across all launches.
 
 
 # %% solve="order_matters"
@@ -536,14 +537,14 @@ predict("quicker", "The speedup of the depth-wise one is", unit="times")
 # | `"unshuffle"`: `factor` f | f² times the channels, sides / f | none | input, output |
 # | `"layer_norm"` | the same | none that count | input, output |
 # | `"se"` | the same | none that count | the input twice (to average, to scale), output |
-# | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
+# | `"batch_norm"`, `"relu"` | the same | none | none: folded into the preceding convolution |
 #
 # `all` means input, weights and output; `output` is the number of output elements, and `inputs` the number of input
 # channels. The output of `"conv"` has `channels` channels. An element has 2 bytes. A layer takes `FLOP /
-# machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores pad the input channels of
-# a dense convolution with zeros to a multiple of `machine["multiple"]` ([002]: in FP16 "multiples of 8; on A100,
-# multiples of 64", in INT8 multiples of 16). A stride skips pixels, so no FLOPs are spent on pixels that are not in the
-# output. Depth-wise convolutions are not padded, and neither are bytes.
+# machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores pad the input channels
+# of a dense convolution with zeros to a multiple of `machine["multiple"]` ([002]: in FP16 "multiples of 8; on A100,
+# multiples of 64", in INT8 multiples of 16). A stride skips pixels, so no FLOPs are spent on pixels that are not in
+# the output. Depth-wise convolutions are not padded, and padding does not add to the bytes of any layer.
 
 
 # %% solve="first_layers"
