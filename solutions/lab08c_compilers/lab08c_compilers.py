@@ -120,10 +120,10 @@ def inputs(layout):
 # ```
 #
 # `torch.compile` is [000]'s answer to a host that is busy launching. (The deck also names TorchScript, which is
-# deprecated.) It runs your Python once with stand-ins for tensors, records the operations in a graph, and compiles the
-# graph. Your Python does not run at the next call, so `torch.compile` has to know whether the graph is still valid:
-# with every compiled *version* it keeps **guards** on the arguments. A call whose arguments pass all guards of some
-# version is a hit. If no version fits, the function is compiled again, which takes seconds.
+# deprecated.) `torch.compile` runs your Python once with stand-ins for tensors, records the operations in a graph,
+# and compiles the graph. Your Python does not run at the next call, so the compiler has to know whether the graph is
+# still valid: with every compiled *version* it keeps **guards** on the arguments. A call whose arguments pass all
+# guards of some version is a hit. If no version fits, the function is compiled again, which takes seconds.
 #
 # The front end, Dynamo, makes the guards and versions. It needs no C++ compiler, so you can try it here. **Predict:**
 # `f` is called with batches of 4, 5, 6, 7, 8, 9 and 1 rows, all else equal. How many versions does that make? And how
@@ -172,8 +172,8 @@ with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
 # * A size or a number that differs from one *seen* before in the same place is free in the new version: any value
 #   passes. The values seen are the arguments of all calls for which a version was made. Existing versions do not
 #   change. A bool is never free.
-# * Once the number of dimensions has changed, every size counts as changed, starting with the first call that has a
-#   different number of dimensions.
+# * As soon as a call has a different number of dimensions than an earlier one, every size counts as changed, in that
+#   call and in all later ones.
 # * A size of 1 broadcasts, so it is a special case: a free size accepts 2 or more, and a version that is made for a
 #   size of 1 accepts only 1 there. (No size is 0.)
 #
@@ -187,8 +187,9 @@ with reveal_prediction("versions_of_rows", "versions_of_rates") as truth:
 # | `y = y * float(y.max())` | `y = torch.where(y > 0, y, 0)` | `if y.sum() > 0: y = y + 1` |
 # | `if y.ndim == 2: y = y + 1` | `y = y * len(x)` | `print(y)` |
 #
-# Which of them end the graph? Those that read a number from the device, or print one, before the graph has run;
-# `torch._dynamo.explain(function)(x)` also shows them. The rules are the defaults of torch 2.15.
+# Which of them end the graph? Those in which Python itself needs a number from the device, or prints one: the graph
+# has to run up to there before Python can go on. `torch._dynamo.explain(function)(x)` also shows these lines. The
+# rules are the defaults of torch 2.15.
 
 
 # %% solve="guards"
@@ -315,9 +316,9 @@ with reveal_prediction("eager_step") as truth:
 # %% [markdown]
 # Write `captured_train(gpu, towers, batches)`: one training step for each batch, in order. Run the first step without
 # the graph and all others as replays of one graph. `batches` are five or more pinned host buffers. Return another
-# pinned host buffer with the loss of every step, 4 bytes each; it must be complete when the function returns. Until
-# then the host must not wait. The whole run, including the capture, may take at most 10 % more time than the best
-# program.
+# pinned host buffer with the loss of every step, 4 bytes each; it must be complete when the function returns. The
+# host may wait only once, at the very end. The whole run, including the capture, may take at most 10 % more time than
+# the best program.
 #
 # | call | does |
 # |---|---|
@@ -334,9 +335,9 @@ with reveal_prediction("eager_step") as truth:
 #
 # A capture refuses any call that makes the host wait. Here, as in bare CUDA, it also refuses any call that asks the
 # driver for memory. (In PyTorch, a tensor that is allocated during a capture comes from the graph's own pool: that
-# works, but the next replay overwrites it.) A model's first call does both inside its libraries, so you cannot capture
-# the first call. A side stream joins the capture when it waits for the captured stream, and the captured stream has to
-# wait for the side stream before the block ends.
+# works, but the next replay overwrites it.) A model's first call makes the host wait and asks for memory, inside the
+# libraries that it uses, so you cannot capture the first call. A side stream joins the capture when it waits for the
+# captured stream, and the captured stream has to wait for the side stream before the block ends.
 
 
 # %% solve="capture"
@@ -432,8 +433,9 @@ in_torch(
 # ## 3. Reproducible, or fast?
 #
 # When many blocks of a kernel add to a gradient with `atomicAdd`, they add in the order in which they arrive ([002]),
-# and floating-point addition is not associative. **Predict:** each of 256 blocks adds its sum of normally distributed
-# values, in 100 random orders, in fp32. How many different sums come out?
+# and floating-point addition is not associative. **Predict:** 256 blocks each add one number, the sum of their own
+# normally distributed values, to the same total in fp32. This is repeated with the blocks in 100 random orders. How
+# many different totals come out?
 
 # %%
 predict("different_sums", "The hundred orders give", unit="different sums")
@@ -475,7 +477,7 @@ print(f"torch.use_deterministic_algorithms: {everywhere}")
 #
 # `cudnn.deterministic` excludes cuDNN's algorithms with atomic adds. `torch.use_deterministic_algorithms(True)` does
 # the same for all of torch, and raises an error if an operation has no other algorithm; for cuBLAS it requires
-# `CUBLAS_WORKSPACE_CONFIG=:4096:8` in the environment. No flag affects *random numbers*, neither in your program nor in
+# `CUBLAS_WORKSPACE_CONFIG=:4096:8` in the environment. No flag affects *random numbers*, either in your program or in
 # the processes that load its data.
 #
 # `allow_tf32` lets tensor cores round the inputs of fp32 products to 10 bits of significand (fp32 has 23) before they
@@ -599,9 +601,10 @@ with reveal_prediction("worst_reason", "mended_times") as truth:
 
 # %% [markdown]
 # A CPU and a GPU are not slow for the same reasons. On the modelled GPU, the host issues the loop's 64 launches while
-# the convolution runs, which hides them. They cost time only if a read waits for the device, or if kernels are shorter
-# than a launch. On a CPU, every one of them adds to the time; on a busy CPU, the intervals show how little a ratio may
-# mean. So fix things in the order that a profile suggests, not in the order of a list.
+# the convolution runs, which hides them. They cost time only if a read waits for the device, or if kernels are
+# shorter than a launch. On a CPU, each operation of the loop adds to the time. If the CPU is busy with other
+# programs, the intervals around the ratios are wide, and a ratio may mean little. So fix things in the order that a
+# profile suggests, not in the order of a list.
 #
 # Fix one of the four by hand: write the loop over channels as one line of torch, in `scaled` below. Then run both
 # cells.
@@ -631,7 +634,8 @@ print(compare({"one by one": one_by_one, "yours": yours}, budget_s=compare_s / 4
 
 # %% [markdown]
 # With images of 8 x 8 pixels, kernels are shorter than a launch. **Predict** for the modelled GPU, with the loops but
-# without the checks: what percentage of a launched block's time does a replayed block take?
+# without the checks: if a block is replayed as a graph instead of being launched kernel by kernel, what percentage of
+# its time remains?
 
 # %%
 predict("replayed_loops", "When replayed, a block with its loops takes", unit="%")
@@ -700,9 +704,9 @@ with reveal_prediction("warm_share", "cold_paid") as truth:
 # ## Practice: which kernel is the fastest here?
 #
 # `cudnn.benchmark` tries the candidates for a convolution and keeps the fastest. `torch.compile(mode="max-autotune")`
-# does the same for matrix products, and Triton's `autotune` for kernels of your own. [002] warns: "Only use this flag
-# when input sizes of a model are no changing!" **Predict** for the forward pass of [001]'s convolution: if trying all
-# algorithms costs as much as ten calls of the slow one, after how many calls has the trial paid for itself?
+# does the same for matrix products, and Triton's `autotune` for kernels of your own. [002] warns you to set this flag
+# only if the input sizes of a model do not change. **Predict** for the forward pass of [001]'s convolution: if trying
+# all algorithms costs as much as ten calls of the slow one, after how many calls has the trial paid for itself?
 
 # %%
 predict("paid_after", "The trial has paid off after", unit="calls")
@@ -715,12 +719,13 @@ with reveal_prediction("paid_after") as truth:
 # Write `Autotuner(candidates, gpu)` with `run(problem)`, which computes a problem with one of the candidates. Each
 # candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first
 # candidate is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (strings), and the fastest
-# candidate depends on all three. Assume that a problem that has come four times will come often: its fourth call is the
-# trial. A problem that comes three times or fewer is not worth a trial. The first launch of a kernel loads it, which
-# takes 400 µs. Read the clock with `gpu.now_s()`; the host waits with `gpu.synchronize()`.
+# candidate depends on all three. Assume that a problem that has occurred four times will occur often: its fourth call
+# is the trial. A problem that occurs three times or fewer is not worth a trial. The first launch of a kernel loads
+# it, which takes 400 µs. Read the clock with `gpu.now_s()`; the host waits with `gpu.synchronize()`.
 #
 # A trial may compute its problem several times, with any candidates; each problem has one trial. Every other call is
-# one launch, and the host does not wait. A stream of calls may take at most 10 % more time than with a good tuner.
+# one launch, and the host does not wait. A sequence of calls may take at most 10 % more time than it would with a
+# good tuner.
 
 
 # %% solve="autotuner"

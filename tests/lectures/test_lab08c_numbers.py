@@ -31,9 +31,8 @@ def test_what_the_tuned_convolution_of_deck_001_takes():
 
 
 def test_deck_002_warns_of_sizes_that_change_and_of_atomic_adds():
-    warning = quotation("002_cudnn", r"Only use this flag when input sizes of a model are no changing!")
-
-    assert [] == says(warning)
+    assert quotation("002_cudnn", r"Only use this flag when input sizes of a model are no changing!")
+    assert [] == says("[002] warns you to set this flag only if the input sizes of a model do not change.")
     assert quotation("002_cudnn", r"atomicAdd, where the order of parallel additions to the same value is undetermined")
 
 
