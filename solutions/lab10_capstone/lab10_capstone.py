@@ -146,23 +146,24 @@ with requires_solution("cost"), reveal_prediction("one_node", "idle") as truth:
     truth(one_node=3600 * trains_h, idle=4 / 16)
 
 # %% [markdown]
-# A quote with the peak instead of the achieved rate, and without the second forward pass, would be less than a third of
-# the bill. A deadline costs money, too: more GPUs wait during the set-up, and a partly used node is paid in full.
+# An estimate based on the peak instead of the achieved rate, and without the second forward pass, would come to less
+# than a third of the bill. A deadline costs money, too: more GPUs wait during the set-up, and a partly used node is
+# paid in full.
 
 # %% [markdown]
-# ## 2. Which batch ends first?
+# ## 2. Which batch size finishes first?
 #
-# Deck [004]: *throughput is gameable*. A larger batch processes more samples per second, but each sample teaches less.
-# One law fits many trainings: with a batch of B the quality is reached after S (1 + B_c / B) steps, where B_c, the
-# *critical batch*, is a property of the problem. Below B_c, twice the batch nearly halves the steps; above B_c, it
-# hardly changes them.
+# Deck [004]: *throughput is gameable*. A larger batch processes more samples per second, but each sample teaches
+# less. One law fits many training runs: with a batch of B, a given quality (for example, a target loss) is reached
+# after S (1 + B_c / B) steps, where B_c, the *critical batch*, is a property of the problem. Below B_c, twice the
+# batch nearly halves the steps; above B_c, it hardly changes them.
 #
-# Take the slide's machine, 6 TFLOP/s and 300 GB/s, a layer of 1024 × 1024 in fp32, and B_c = 256. **Predict** the batch
-# that finishes first. And take the batch with the most samples per second, of all batches up to 512: how many times as
-# long does it take?
+# Take the slide's machine, 6 TFLOP/s and 300 GB/s, a layer of 1024 × 1024 in fp32, and B_c = 256. **Predict** the
+# batch that finishes first. Then take the batch up to 512 with the most samples per second: how many times as long
+# does it take as the one that finishes first?
 
 # %%
-predict("ends_first", "The batch that ends first is", unit="samples")
+predict("ends_first", "The batch that finishes first is", unit="samples")
 predict("most_a_second", "With a batch of 512, the time is multiplied by", unit="times")
 
 # %% [markdown]
@@ -203,7 +204,7 @@ def quality_s(job, machine, batch, gpus):
 
 
 def best_batch(job, machine, gpus):
-    """The batch that ends first."""
+    """The batch that finishes first."""
     ### BEGIN SOLUTION
     batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)
     return min(batches, key=lambda batch: quality_s(job, machine, batch, gpus))
@@ -270,8 +271,8 @@ print(measured_here("layer_by_batch"))
 # The best batch is the first whole number above the ridge of 43.4. Below the ridge, more samples cost no time; above
 # it, each sample costs its full time and teaches less. Throughput is flat from there on, while the time rises. That
 # holds for this machine. Where a step has an overhead, a larger batch spreads it over more samples. Where each sample
-# moves many bytes, no batch reaches the ridge. **Predict:** take the same layer with an overhead of 20 µs per step, and
-# 30 µs for the sum if several GPUs share a step. How many times as fast as one GPU are 16?
+# moves many bytes, no batch reaches the ridge. **Predict:** take the same layer with an overhead of 20 µs per step,
+# and 30 µs for the sum if several GPUs share a step. How many times as fast are 16 GPUs as one?
 
 # %%
 predict("sixteen", "16 GPUs are faster by", unit="times")
@@ -287,8 +288,8 @@ with requires_solution("time_to_quality"), reveal_prediction("sixteen") as truth
     truth(alone_s / ends_s)
 
 # %% [markdown]
-# No link was slow, and no rank was idle. A training needs a minimum number of steps, and a step needs a minimum time;
-# more GPUs reduce neither.
+# No slow link and no idle rank limits this speed-up. A training run needs a minimum number of steps, and a step needs
+# a minimum time; more GPUs reduce neither.
 
 # %% [markdown]
 # ## 3. What is worth fixing?
@@ -351,8 +352,9 @@ predict(
 #
 # * `replayed_s(spans, mends)`: the seconds of the run with a list of fixes applied. Each span starts when the one
 #   before it in its row, and all of its `after`, are over. A *wait* has no length of its own: it ends when the spans
-#   that it comes after have ended. (For the spans after it, an operation that is not issued is a kernel of length 0
-#   that still follows its row and its `after`.)
+#   that it comes after have ended. (For the spans after it, an operation that is not issued counts as a kernel of
+#   length 0. Like any other span, this kernel starts when the one before it in its row, and all of its `after`, are
+#   over.)
 # * `rank(spans, mends)`: `mends` is a dict by name. Return three pairs `(name, gain)`: first the best fix; then the
 #   best of the others *with the first one done*, and its additional gain; then a third in the same way. There are no
 #   ties.
@@ -420,17 +422,18 @@ with (
     truth(decode_gain=now_s - decoded_s, first_mend=ranked[0][0])
 
 # %% [markdown]
-# Shares of a timeline are not gains. An operation that overlaps a longer one already costs no time, and after each fix
-# another operation is the limit. Gains do not add up, and their order changes. So fix one thing, profile again, and
-# stop when the next gain costs more of your time than it saves.
+# An operation's share of the timeline is not what you gain by fixing it. An operation that overlaps a longer one
+# already costs no time, and after each fix another operation is the limit. Gains do not add up, and their order
+# changes. So fix one thing, profile again, and stop when the next gain costs more of your time than it saves.
 
 # %% [markdown]
 # ## 4. Is it still the same training?
 #
 # A fixed script should train as before. But a different order of additions changes the last digits of the losses.
-# Different random numbers, for example from a different worker or dropout kernel, change the first digits. **Predict:**
-# train the network below with ten seeds and one script. Take all pairs of seeds: what is the median amount by which the
-# larger last loss exceeds the smaller one? And by how much do the last losses of one seed differ between fp32 and fp64?
+# Different random numbers, for example from a different worker or dropout kernel, change the first digits.
+# **Predict:** train the network below with ten seeds and one script. For each pair of seeds, by how many percent does
+# the larger final loss exceed the smaller one? Give the median over all pairs. And by how much do the final losses of
+# one seed differ between fp32 and fp64?
 
 
 # %% given
@@ -459,10 +462,10 @@ def curves(**changed):
 
 
 # %%
-predict("two_seeds", "The last losses of two seeds differ by", unit="%")
+predict("two_seeds", "The final losses of two seeds differ by", unit="%")
 predict(
     "two_types",
-    "In fp32 and fp64, the last losses of one seed differ by about",
+    "In fp32 and fp64, the final losses of one seed differ by about",
     choices=("1e-7", "1e-4", "1e-2"),
 )
 
@@ -489,9 +492,9 @@ for axes in (left, right):
     axes.set_xlabel("point, from the fourth of 16")
 
 # %% [markdown]
-# The curves of different seeds are so far apart that the two scripts cannot be distinguished on the left. On the right
-# each seed is compared with itself. If a fix changes nothing, the sign of a seed's difference is a coin toss: all 2^n
-# patterns of signs are equally likely.
+# On the left, the curves of different seeds are so far apart that you cannot tell whether the fix changed anything.
+# On the right, each seed is compared with itself. If a fix changes nothing, the sign of a seed's difference is a coin
+# toss: all 2^n patterns of signs are equally likely.
 #
 # * `sign_flip_p(differences)`: `differences` has one number for each of n seeds (at most ten). Multiply them by each of
 #   the 2^n patterns of signs. Return the share of patterns whose sum is at least as far from zero as the sum of
@@ -636,16 +639,16 @@ if mended:
         truth(1 / verdict.ratio)
 
 # %% [markdown]
-# *Inconclusive* means that the measurement could not decide in its time. Use a larger `compare_s`, or stop other
-# programs. A faster script whose losses are "changed" is a different training.
+# *Inconclusive* means that the measurement could not decide within its time limit. Use a larger `compare_s`, or stop
+# other programs. A faster script whose losses are "changed" is a different training.
 
 # %% [markdown]
 # ## 6. Which GPU would you rent?
 #
 # One question is left before you spend: how long is a step of *your* model on a card that you do not have?
-# `edl_labs.predict` follows the model without running it. What follows is **modelled**. Its intervals are meant to
-# contain four of five steps. Prices are examples. **Predict:** an H100 has 3.2 times the peak of an A100 in bf16. How
-# many times as fast is a step?
+# `edl_labs.predict` traces the model's operations without computing them, and estimates their time. What follows is
+# **modelled**. Its intervals are meant to contain the true time of a step in four cases out of five. Prices are
+# examples. **Predict:** an H100 has 3.2 times the peak of an A100 in bf16. How many times as fast is a step?
 
 # %%
 predict("h100", "A step on an H100 is faster by", unit="times")
