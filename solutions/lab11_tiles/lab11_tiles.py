@@ -113,8 +113,8 @@ def double(x):
 # | `tl.zeros((ROWS, COLUMNS), tl.float32)`, `for start in range(0, n, BLOCK):` | a block of zeros; a loop |
 # | `(rows < m) & (columns < n)` | two masks combined: each needs parentheses |
 #
-# A lane that loads nothing gets the value `other`. Without `other` its value is *undefined*; in `double`, the mask of
-# the store keeps such values out of memory.
+# A lane that loads nothing gets the value `other`. Without `other` its value is *undefined*; in `double_kernel`, the
+# mask of the store keeps such values out of memory.
 #
 # `double` is the *host code*. It allocates the output and launches a *grid* of programs: `kernel[grid](arguments)`.
 # When your exercises are checked, the host code receives tensors with a shape but without values. So the host code can
@@ -709,9 +709,9 @@ with reveal_prediction("kept") as truth:
 #
 # Write `attention_backward(q, k, v, o, o_grad, lse, BM, BN)` → the gradient of q, for one head in fp32. `q`, `o` and
 # `o_grad` have the shape (queries, d), `k` and `v` the shape (keys, d), `lse` the shape (queries,); every query sees
-# every key. All three products need `input_precision="ieee"`. The check tests the values, also for scores around 120.
-# It counts reads: q, o, o_grad and lse must be read once, and k and v once for each tile of BM queries. It also limits
-# the bytes of block values that are alive at once.
+# every key. All three products need `input_precision="ieee"`. The check tests the values, including cases with scores
+# around 120. It counts reads: q, o, o_grad and lse must be read once, and k and v once for each tile of BM queries.
+# It also limits the bytes of block values that are alive at once.
 #
 # The gradients of k and v need the same loop with the roles exchanged: a program has BN keys and loops over all
 # queries.
@@ -912,8 +912,9 @@ check("tile_order")
 # 5. the mask does not need a gradient;
 # 6. the elements of a head are contiguous: the last stride is 1.
 #
-# A GPU has different rules: on CUDA, for example, `flash` accepts no mask at all, only fp16 and bf16, and heads of at
-# most 256. **Predict:** on a CPU, which implementation runs for a call with a boolean mask of shape (n, n)?
+# A GPU has different rules: on CUDA, for example, `flash` accepts no mask at all, only fp16 and bf16, and a head
+# width of at most 256. **Predict:** on a CPU, which implementation runs for a call with a boolean mask of shape (n,
+# n)?
 
 # %%
 predict("masked_call", "A call with a mask runs", choices=["flash", "math"])
