@@ -173,8 +173,8 @@ with torch_threads(1):  # its products are too small to divide among cores
 print(f"loss of step 1: {losses[0]:.2f}, of step {len(losses)}: {losses[-1]:.2f}")
 
 # %% [markdown]
-# The loss has fallen most of the way from the second number to the first. The rest of the lab is about the cost of such
-# a step in a large model.
+# The loss has fallen most of the way from that of equal probabilities to that of a model that has learned everything.
+# The rest of the lab is about the cost of such a step in a large model.
 #
 # ## 2. Where the peak is
 #
@@ -344,10 +344,10 @@ print(x.grad)
 #
 # (1 − smoothing) · (−log p of its target) + smoothing · (mean of −log p over all words).
 #
-# A position whose target is −100 does not count, neither in the loss nor in a gradient. The result is the sum over the
+# A position whose target is −100 counts neither in the loss nor in a gradient. The result is the sum over the
 # positions that count, divided by their number if `mean` is true. The last chunk may be shorter than `rows`; at least
-# one target counts. After `loss.backward()`, `hidden` and `weight` must have the right gradients, even if the loss was
-# multiplied by a number before.
+# one target counts. After `loss.backward()`, `hidden` and `weight` must have the right gradients, even if the loss
+# was multiplied by a number before.
 #
 # The gradient of a position's loss with respect to its logits is
 # p − (1 − smoothing) · (1 at the target, else 0) − smoothing / words.
@@ -408,8 +408,8 @@ def chunked_loss(hidden, weight, targets, rows, smoothing, mean):
 check("chunked_loss")
 
 # %% [markdown]
-# The next cell uses the same recorder: how much memory does the loss need all at once, and in chunks of different
-# sizes?
+# The next cell uses the same recorder: how much memory does the loss need if it is computed in one piece, and how
+# much in chunks of different sizes?
 
 # %%
 from edl_labs.graph.tensor_programs import play, record
@@ -535,10 +535,11 @@ with reveal_prediction("one_by_one", "fused") as truth:
 # * **the mask**: no tensor has a number for each pair of positions;
 # * **conversions**: a step that does not keep an accuracy does not convert any tensor to another dtype;
 # * **the metric**: the accuracy is computed only in the steps that keep it: the first one, and every third step after
-#   it. The other steps compute only what a loss, an accuracy or a weight depends on.
+#   it. Every step computes only what is needed for its loss, for the weights and, if the step keeps it, for the
+#   accuracy.
 #
-# Each of them is worth a point, once losses, accuracies and weights are right. `step` must not depend on values: the
-# check records it on one set of weights and texts, and judges it on another.
+# Each cost that you avoid is worth a point, once losses, accuracies and weights are right. `step` must not depend on
+# values: the check records it on one set of weights and texts, and judges it on another.
 
 
 # %% solve="mend_the_step"
@@ -769,10 +770,10 @@ with reveal_prediction("tokens_a_pass", "speed_up") as truth:
 #   the first refusal, or when all k words are accepted. In both cases one more word is drawn with `uniforms[k]`: from
 #   the residual at the refused position, or from the last distribution of `large`. Drawing with the number u returns
 #   the first word at which the sum of the probabilities so far is above u: `(np.cumsum(probabilities) > u).argmax()`.
-# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, with which text generation is
-#   fastest: it has the most words per time, on average. Each word is accepted with probability `acceptance` (below 1),
-#   drafting one word takes the time of `cost` large passes, and a large pass takes the same time for any number of
-#   words. No two lengths are equally fast.
+# * `best_length(acceptance, cost, most)` → the number of drafted words, from 0 to `most`, with which text generation
+#   is fastest: it produces the most words per unit of time, on average. Each word is accepted with probability
+#   `acceptance` (below 1), drafting one word takes the time of `cost` large passes, and a large pass takes the same
+#   time for any number of words. No two lengths are equally fast.
 
 
 # %% solve="speculate"
@@ -1028,8 +1029,8 @@ def step_flop(positions, rows, columns, rank):
 check("lora")
 
 # %% [markdown]
-# With a small rank, a training step of the layer needs little more than two thirds of the operations and one eighth of
-# the bytes for the states:
+# Compared with full fine-tuning, a training step of the layer with a small rank needs little more than two thirds of
+# the operations, and little more than one eighth of the bytes for the states:
 
 # %%
 rows, columns, positions = 4096, 4096, 8192
@@ -1055,7 +1056,7 @@ with requires_solution("lora"):
 #
 # **Predict:** a token's scale is its largest magnitude / 127. The largest activation of each channel is 1, except for
 # one channel in which all activations are 60. The largest weight of each column is 1. How many different integers can
-# occur in the other channels, without smoothing and with α = 0.5?
+# occur in the other channels without smoothing? And how many with smoothing, at α = 0.5?
 
 # %%
 predict("rough_integers", "Without smoothing, the others can have", unit="integers")
