@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+UNEQUAL_PARTS = "parts of different shapes"  # in the reason of `run_in_turn`, where the ranks' tensors do not match
 _MOST_ROUNDS = 40  # collectives of a rank: no sound answer has more than a few
 
 
@@ -76,7 +77,7 @@ def run_in_turn(size: int, program: Callable[[TurnComm], Any]) -> tuple[list[Any
         if len({tuple(part.shape) for part in parts}) > 1:
             shapes = ", ".join(str(tuple(part.shape)) for part in parts)
             done = "adds" if names[0] == "all_reduce" else "gathers"
-            return [], comms, f"call {at} ({names[0]}) {done} parts of different shapes: {shapes}"
+            return [], comms, f"call {at} ({names[0]}) {done} {UNEQUAL_PARTS}: {shapes}"
         known.append(parts)
     return [], comms, f"the ranks make more than {_MOST_ROUNDS} collective calls"
 

@@ -81,7 +81,7 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
         raise Wrong("your second value is not a rank", why=f"your function returned {str(rank)[:30]!r}", next=then)
     awaited = {member for name in _waited_groups(case) for member in case["groups"][name]}
     if rank not in awaited:
-        then = "return the rank's number, not its position in a group; a call waits only for members of its group"
+        then = "name only a rank for which other ranks wait: a call waits only for members of its group"
         why = f"rank {rank} is not in any group in which ranks wait"
         raise Wrong("no rank waits for the rank that you named", why=why, next=then)
     waits = case["ranks"][rank]["doing"] == "waits"

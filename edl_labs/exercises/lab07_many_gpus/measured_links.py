@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from edl_labs.checks import Exercise, close, exercise
@@ -78,6 +79,10 @@ def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
         then = "the largest message's time still contains alpha: by how much do the times of two large messages differ?"
         return Wrong("your rate is the largest message's size over its time", why=why, next=then)
     then = "look at the large messages: the more bytes a message has, the more its time depends on the rate"
+    for (small, before_s), (large, after_s) in pairwise(zip(sizes, took_s, strict=True)):
+        if close(rate * (after_s - before_s), large - small):
+            why += f", exactly what the times of {byte_count(small)} and {byte_count(large)} give; both contain noise"
+            return Wrong("your rate comes from only two messages", why=why, next=then)
     return Wrong("your rate is wrong", why=why, next=then)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab07_many_gpus import batch_norm_slips as slips
-from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
+from edl_labs.exercises.ranks_in_turn import UNEQUAL_PARTS, distance, listed, run_in_turn, unreadable
 
 _SAME = 1e-7  # of the length: float64, of values that agree in seven digits
 _WORDS = ("running mean", "running variance")
@@ -48,10 +48,9 @@ class SyncBatchNorm(Exercise):
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        if " parts of shapes " in got["stuck"]:
-            then = (
-                "ranks have unequal numbers of rows: send a few numbers per channel, such as count, mean and variance"
-            )
+        if UNEQUAL_PARTS in got["stuck"]:
+            then = "send only a few numbers per channel, such as count, mean and variance: ranks have unequal numbers "
+            then += "of rows, but tensors that meet in a call must have the same shape"
             raise Wrong("your ranks send tensors of different shapes", why=got["stuck"], next=then)
         if got["stuck"]:
             then = "let all ranks make the same calls, in the same order"

@@ -96,7 +96,8 @@ class LayoutOfAJob(Exercise):
             for layout, found, right in zip(every_layout(case), got[unit], want[unit], strict=True):
                 if not close(found, right):
                     mine, due = (_SHOWN[unit](one, digits=4) for one in (found, right))
-                    why = f"got {mine}, expected {due}, for {_named(layout)}; each part alone is right"
+                    why = f"got {mine}, expected {due}, for {_named(layout)}; "
+                    why += "in simpler layouts, each part alone is right"
                     then = _together(layout, less=found < right)
                     raise Wrong("your price combines its parts wrongly", why=why, next=then)
         self._judge_choice(case, got["chosen"], want)

@@ -283,7 +283,7 @@ def held_bytes(stage, ranks, recipe):
 
 # %% mistake="zero_priced_as_gradients"
 # told: your answer counts weights with the gradients' bytes per parameter
-# why: recipe['weights'] makes no difference to your answer
+# why: recipe['weights'] makes no difference to your result of sent_bytes()
 # next: use each part's own number of bytes per parameter
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
@@ -294,7 +294,7 @@ return (ranks - 1) * recipe["gradients"] * (gradients + weights)
 
 # %% mistake="zero_priced_as_weights"
 # told: your answer counts gradients with the weights' bytes per parameter
-# why: recipe['gradients'] makes no difference to your answer
+# why: recipe['gradients'] makes no difference to your result of sent_bytes()
 # next: use each part's own number of bytes per parameter
 # %% replace
 sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
@@ -420,7 +420,7 @@ return ranks * (recipe["gradients"] * gradients + recipe["weights"] * weights)
 
 # %% mistake="zero_two_byte_gradients"
 # told: your answer always counts 2 bytes per gradient
-# why: recipe['gradients'] makes no difference to your answer
+# why: recipe['gradients'] makes no difference to your result of held_bytes()
 # next: use recipe['gradients'] bytes per parameter
 def held_bytes(stage, ranks, recipe):
     """bf16."""

@@ -63,6 +63,21 @@ def test_a_gather_gives_every_ranks_part_and_meets_no_sum():
     assert "call 0 (all_gather) gathers parts of different shapes: (1,), (2,)" == run_in_turn(2, ragged)[2]
 
 
+def test_parts_of_different_shapes_are_told_by_the_rows(judged, solution):
+    def normalise(x, running, comm, *, momentum, eps):
+        rows = torch.cat(comm.all_gather(x))
+        scale = 1 / (rows.var(0, correction=0) + eps).sqrt()
+        batch = (rows.mean(0), rows.var(0))
+        after = [(1 - momentum) * old + momentum * new for old, new in zip(running, batch, strict=True)]
+        return (x - rows.mean(0)) * scale, after, ((x - rows.mean(0)) * scale, scale, len(rows))
+
+    outcome = judged("sync_batch_norm", normalise=normalise, go_back=solution["go_back"])
+
+    assert "your ranks send tensors of different shapes" == outcome.what
+    assert "gathers parts of different shapes" in outcome.why
+    assert "send only a few numbers per channel" in outcome.next
+
+
 @pytest.mark.parametrize(
     ("odd", "said"),
     [

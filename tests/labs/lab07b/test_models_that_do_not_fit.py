@@ -279,3 +279,18 @@ def test_the_outputs_bias_is_whole_on_every_rank(judged, solution, share, what):
     outcome = judged("split_a_block", shards=shards, forward=forward, **names)
 
     assert (0, what) == (outcome.points, outcome.what)
+
+
+def test_a_cut_that_leaves_a_rank_an_empty_bias_is_told_as_a_cut(judged, solution):
+    def shards(block, rank, ranks):
+        shard = solution["shards"](block, rank, ranks)
+        if block["kind"] == "mlp":
+            rows = shard["down"].shape[0]
+            shard["down_bias"] = block["down_bias"][rank * rows : (rank + 1) * rows]
+        return shard
+
+    names = {name: solution[name] for name in ("ToRanks", "FromRanks", "forward")}
+    outcome = judged("split_a_block", shards=shards, **names)
+
+    assert "your code cuts the bias of the output, but every rank has all output channels" == outcome.what
+    assert "a rank has `down_bias` of shape [0]" in outcome.why
