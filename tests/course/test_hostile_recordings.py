@@ -156,7 +156,7 @@ def test_of_one_students_archive_only_what_leaves_it_is_left_out(course: Course,
 
         assert rows[student].state == "new"
         assert {BEFORE} == beside(course, student)
-        assert f"{AFTER} was left out: with its name" in told
+        assert f"{AFTER} was left out: " in told
         assert f"missing next to the notebook: {AFTER}" in told
 
 
