@@ -123,7 +123,11 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     missing = [place for place in range(case["count"]) if ("values", place) not in leaves]
     if missing:
         why = f"values[{missing[0]}] is not in the sum; in all, {len(missing)} of {case['count']} are missing"
-        raise Wrong("your sum leaves out some values", why=why, next="which thread adds the last values?")
+        lost, then = _lost_blocks(run, missing), "which thread adds the last values?"
+        if lost:
+            why += f"; these are exactly the values that {' and '.join(f'block {one}' for one in lost)} reads"
+            then = "do you add the sums of all blocks?"
+        raise Wrong("your sum leaves out some values", why=why, next=then)
     twice = [leaf[1] for leaf, times in leaves.items() if times != 1]
     if twice:
         why = f"the sum contains values[{twice[0]}] {leaves['values', twice[0]]} times"
@@ -140,6 +144,16 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
         raise Wrong(
             "your result does not come from additions only", why=why, next="use nothing but additions of the values"
         )
+
+
+def _lost_blocks(run: WarpReplay, missing: list[int]) -> list[int]:
+    """The few blocks that read the missing values and no others; none where there are no such blocks."""
+    read: dict[int, set[int]] = {}
+    for one in run.requests:
+        if one.array == "values":
+            read.setdefault(one.block, set()).update(address // one.itemsize for address in one.addresses)
+    found = [block for block, places in read.items() if places <= {*missing}]
+    return found if len(found) <= 2 and {*missing} == set().union(*(read[one] for one in found)) else []
 
 
 def _judge_beginning(run: WarpReplay) -> None:

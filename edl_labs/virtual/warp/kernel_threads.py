@@ -167,7 +167,8 @@ class KernelArray:
             turned = asked[::-1]
             if len(set(asked)) > 1 and all(0 <= at < size for at, size in zip(turned, self.shape, strict=True)):
                 why = f"{why}; {self.name}[{', '.join(map(str, turned))}] does exist"
-                then = "are x and y swapped, in the grid or in the index? If not, guard this access with an `if`"
+                then = "are x and y swapped, in the grid or in the index? If not, guard this access with an `if` that "
+                then += "tests these two indices"
             raise VirtualWarpError(
                 f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which does not exist", why=why, next=then
             )
