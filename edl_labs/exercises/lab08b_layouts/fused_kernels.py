@@ -43,7 +43,7 @@ class Fuse(Exercise):
         graph, kernels = as_graph(case["graph"]), tuple(Kernel((*one["nodes"],), (*one["writes"],)) for one in got)
         plan = Partition(graph, kernels, case["graph"]["longest_row"])
         for problem in sorted(plan.problems, key=lambda one: _ORDER.index(one.rule)):
-            raise _broken(case["graph"], problem)
+            raise _broken(case["graph"], plan, problem)
         if plan.moved_bytes > WITHIN * case["least_bytes"]:
             what, then = _symptom(case["graph"], plan)
             why = f"with {counted(plan.launches, 'kernel')}, you move {byte_count(plan.moved_bytes)}, "
@@ -162,7 +162,7 @@ _RULES = {
 _ORDER = list(_RULES)
 
 
-def _broken(graph: Any, problem: Any) -> Wrong:
+def _broken(graph: Any, plan: Partition, problem: Any) -> Wrong:
     what, then = _RULES[problem.rule]
     if problem.rule == "not kept" and problem.why.split()[0] in graph["saved"]:
         what = "your kernels do not write a result that the backward pass needs"
@@ -170,6 +170,8 @@ def _broken(graph: Any, problem: Any) -> Wrong:
     why = re.sub(
         r" of [\d.]+ \w*B\b", "", problem.why if problem.kernel < 0 else str(problem)
     )  # rows are elements here
+    if problem.kernel >= 0 and len(plan.kernels) == 1 and len({*plan.kernels[0].nodes}) == len(graph["nodes"]):
+        why += f"; your plan puts all {len(graph['nodes'])} nodes into this kernel"
     return Wrong(what, why=why, next=then)
 
 
