@@ -135,7 +135,7 @@ def _judge_races(run: Replay) -> None:
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     if second["op"] == "host_work":
-        what = "your program reads the losses before their copies have finished"
+        what = "your function returns before the copies of the losses have finished"
         return Wrong(what, why=f"{race}", next="wait once, after the last copy and before you return")
     places = [entry["where"] for entry in run.program if entry["op"] == "alloc"]
     if second["op"] == "copy" and places[second["dst"][0]] == DEVICE:

@@ -138,9 +138,12 @@ def _judge_values(case: Any, got: Any, want: Any) -> None:
         raise Wrong("in your function, a value that should be ignored still affects the result", why=why, next=then)
     if not _alike([got["peak"]], [want["peak"]]):
         why = f"got {got['peak']:g}, but the largest absolute value of x is {want['peak']:g}"
-        raise Wrong(
-            "your peak is not that of the original x", why=why, next="compute the peak before anything is scaled"
-        )
+        largest = max(value for row in case["x"] for value in row)
+        if _alike([got["peak"]], [largest]) and not _alike([got["peak"]], [max(map(abs, got["y"]))]):
+            then = "take the absolute values first, because a value below 0 can be the one that is furthest from 0"
+            raise Wrong("your peak is the largest value of x, not the largest absolute value", why=why, next=then)
+        then = "compute the peak from the original x, before anything is scaled"
+        raise Wrong("your peak is not that of the original x", why=why, next=then)
     if not _alike(got["y"], want["y"]):
         raise _other_values(case, got["y"], want["peak"])
 

@@ -141,7 +141,7 @@ towers.text(static)
 
 
 # %% mistake="capture_reads_too_early"
-# told: your program reads the losses before their copies have finished
+# told: your function returns before the copies of the losses have finished
 # %% replace
 gpu.synchronize()
 # %% by
