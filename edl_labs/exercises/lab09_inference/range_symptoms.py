@@ -43,7 +43,8 @@ def told_least(seen: Any, found: Any, right: Any, ratio: float) -> Wrong:
     for name, (what, then) in _LEAST.items():
         if name in slips and is_grid(mine, slips[name]):
             return Wrong(what, why=f"{why}; this mistake gives exactly your result", next=then)
-    then = "compute by hand, for three bins, the error of your range and of a narrower one: which is smaller?"
+    then = "does your search try every pair of edges, so that each end moves on its own? If so, compute by hand, for "
+    then += "three bins, the error of your range and of a narrower one: which is smaller?"
     return Wrong("your range does not have the smallest error", why=why, next=then)
 
 
