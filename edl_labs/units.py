@@ -36,6 +36,19 @@ def seconds(value: float, *, digits: int = 3) -> str:
     return si(value, "s", digits=digits)
 
 
+def seconds_apart(one: float, other: float) -> tuple[str, str]:
+    """Two durations in as many digits as tell them apart, in 9 at most.
+
+    >>> seconds_apart(0.1014, 0.1009), seconds_apart(0.1, 0.2)
+    (('101.4 ms', '100.9 ms'), ('100 ms', '200 ms'))
+    """
+    for digits in range(3, 10):
+        texts = seconds(one, digits=digits), seconds(other, digits=digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
 def byte_count(value: float, *, digits: int = 3) -> str:
     """A number of bytes with a decimal prefix: 40e6 is 40 MB."""
     return si(value, "B", digits=digits)

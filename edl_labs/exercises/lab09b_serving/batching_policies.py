@@ -20,7 +20,7 @@ from edl_labs.exercises.lab09b_serving.served_loads import (
     passing,
     steps_of,
 )
-from edl_labs.units import counted, seconds
+from edl_labs.units import counted, seconds, seconds_apart
 from edl_labs.virtual.server import ServerReplay, serve_batches
 
 SHARE = 0.99  # of the requests, promised in the text
@@ -114,11 +114,28 @@ def _left(run: ServerReplay) -> Wrong:
     lengths = [one.prompt_tokens for one in left]
     served = [one.prompt_tokens for one in run.requests if one.finish_s is not None]
     if not served or max(served) >= min(lengths):
-        return Wrong("your policy lets requests wait forever", why=why, next="also run batches that are not full")
+        fewest, then = _fewest_waiting(run), "also run batches that are not full"
+        if len(left) < fewest < run.machine.most_sequences:
+            why += f"; your code never runs a batch while fewer than {fewest} requests wait"
+            then = "run a batch even if only a few requests wait: there may be no later arrivals"
+        return Wrong("your policy lets requests wait forever", why=why, next=then)
     why += f"; the first one is number {left[0].number}, and their prompts have {min(lengths)} to {max(lengths)} tokens"
     return Wrong(
         "your policy never chooses some requests", why=why, next="under which condition does your code choose queue[0]?"
     )
+
+
+def _fewest_waiting(run: ServerReplay) -> float:
+    """How many requests wait when a batch is chosen, at least."""
+    began_s, admitted, chosen, fewest = 0.0, 0, 0, math.inf
+    for entry in run.program:
+        if entry["op"] == "admit":
+            chosen += 1
+        if "value" in entry:
+            if chosen:
+                fewest = min(fewest, sum(one.arrival_s <= began_s for one in run.requests) - admitted)
+            admitted, chosen, began_s = admitted + chosen, 0, entry["value"]
+    return fewest
 
 
 def _is_late(case: Any, got: Any) -> bool:
@@ -132,7 +149,7 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
     """What keeps the last of a hundred waiting, from the batches and their order."""
     batches = [batch for batch in steps_of(run) if batch]
     mean_s = fmean(one.latency_s for one in run.requests)
-    reached = f"p99 is {seconds(late_s)}, but the limit is {seconds(case['limit_s'])}"
+    reached = "p99 is {}, but the limit is {}".format(*seconds_apart(late_s, case["limit_s"]))
     idle_s = _idle_while_waiting(run)
     if idle_s > 0.2 * mean_s:
         why = f"{reached}; on average a request waits {seconds(idle_s)} while the device is idle"
@@ -223,6 +240,16 @@ def _servers_by(statistic: Callable[[list[float]], float]) -> Callable[[Any], in
     return counted_by
 
 
+def _percentile(share: float) -> Callable[[list[float]], float]:
+    return lambda latencies_s: sorted(latencies_s)[math.ceil(share * len(latencies_s)) - 1]
+
+
+def _by_all_kept(case: Any) -> int:
+    """The servers of one who adds up the loads of all runs that keep the limit."""
+    kept = sum(one["per_s"] for one in case["runs"] if _percentile(SHARE)(one["latencies_s"]) <= case["kept_s"])
+    return math.ceil(case["demand_per_s"] / kept) if kept else 0
+
+
 def _one_too_late(latencies_s: list[float]) -> float:
     """What stands at int(0.99 n) of the sorted ones, counted from 0: of 100 the last."""
     return sorted(latencies_s)[int(SHARE * len(latencies_s))]
@@ -247,6 +274,11 @@ _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
      "servers_for() gives each server only the smallest load that was measured",
      "this takes more servers than the limit requires",
      "what is the largest load at which 99 of 100 requests stay within the limit?"),
+    (_by_all_kept, "servers_for() adds the loads of several runs",
+     "the sum of all loads that keep the limit, as the load of one server, gives exactly your results",
+     "give each server only the largest load at which 99 of 100 requests stay within the limit"),
+    *((_servers_by(_percentile(share)), "servers_for() does not compare the 99th percentile with the limit",
+       f"the {100 * share:.0f}th percentile gives exactly your results", _P99) for share in (0.95, 0.9)),
 )  # fmt: skip
 
 
@@ -263,7 +295,14 @@ def _miscounted(case: Any, found: Any, right: int) -> Wrong:
         return Wrong("your result has one server too many", why=why, next=then)
     why += f"; each of your servers would get {case['demand_per_s'] / found:.4g} per second" if found > 0 else ""
     if found < right:
-        then = "look at the runs at this load and at larger loads: did 99 of 100 requests stay within the limit?"
+        above = [one for one in case["runs"] if found > 0 and one["per_s"] >= case["demand_per_s"] / found]
+        then = "use the largest measured load at which 99 of 100 requests stay within the limit"
+        if above:
+            run = min(above, key=lambda one: one["per_s"])
+            late_s, limit_s = seconds_apart(_percentile(SHARE)(run["latencies_s"]), case["kept_s"])
+            why += f"; in the run at {run['per_s']:g} per second, the p99 is {late_s}, but the limit is {limit_s}"
+        else:
+            why += f"; the largest measured load is {max(one['per_s'] for one in case['runs']):g} per second"
         return Wrong("with your result, each server gets more than it can serve in time", why=why, next=then)
     then = "is there a run at a higher load per server in which 99 of 100 requests stayed within the limit?"
     return Wrong("fewer servers would be enough", why=why, next=then)

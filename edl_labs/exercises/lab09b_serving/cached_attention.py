@@ -247,6 +247,11 @@ def _of_rows(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
 
 def _of_cells(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
     for look in wrong:
+        if look.tokens - 1 in look.stale:
+            why = f"{look.where}, attends to cell {look.tokens - 1}, where the new token belongs (cells count from 0), "
+            why += "but this cell still has numbers of an earlier request"
+            then = "store the new token's k and v at index lengths[row] of the row, before you attend"
+            return Wrong("in your code, a row attends to cells that do not hold its tokens", why=why, next=then)
         if look.stale:
             why = f"{look.where}, attends to cell {look.stale[0]}, which still has numbers of an earlier request"
             then = "attend only to the cells up to the row's length, including the new token's cell"
@@ -275,7 +280,7 @@ def _of_masks(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
             return Wrong(
                 "in your code, the new token does not attend to itself",
                 why=why,
-                next="put k and v into the cache first, then attend",
+                next="let the row attend to one more cell: the new token's own, which must already contain its k and v",
             )
         for at in range(look.length, look.tokens - 1):
             if look.got[at] <= _SEEN < look.want[at]:

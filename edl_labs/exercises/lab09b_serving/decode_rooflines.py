@@ -8,7 +8,7 @@ from typing import Any
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.input_guard import InputGuard, asked_twice, explained_by_changes
-from edl_labs.units import byte_rate, flop_rate, seconds
+from edl_labs.units import byte_rate, counted, flop_rate, seconds, seconds_apart
 
 _NEVER = 1e30  # a rate that takes no time: what is left is the other side of the roof
 
@@ -60,7 +60,7 @@ class DecodeBound(Exercise):
                     raise _time_symptom(case, side, what, got[side], want[side])
         for what in ("prefill", "one", "decode"):
             if not close(got["both"][what], want["both"][what]):
-                came, true = _told_apart(got["both"][what], want["both"][what])
+                came, true = seconds_apart(got["both"][what], want["both"][what])
                 why = f"got {came}, expected {true}; your separate times for computing and for reading are right"
                 wrong = "your time for computing and reading together is wrong"
                 if close(got["both"][what], got["computing"][what] + got["reading"][what]):
@@ -116,20 +116,12 @@ def _require_form(got: Any, want: Any) -> None:
 _ITSELF = "in your function, attention looks back at one token too many or too few"
 
 
-def _told_apart(found: float, right: float) -> tuple[str, str]:
-    """Two times in as many digits as tell them apart."""
-    for digits in (3, 6, 9):
-        texts = seconds(found, digits=digits), seconds(right, digits=digits)
-        if texts[0] != texts[1]:
-            break
-    return texts
-
-
 def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong:
     model, chip = case["model"], case["chip"]
     found, right = got[what], want[what]
-    told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
-    came, true = _told_apart(found, right)
+    together = counted(1 if what == "one" else case["batch"], "sequence")
+    told = "prefill" if what == "prefill" else f"a decoding step of {together}"
+    came, true = seconds_apart(found, right)
     why = f"{told}: for {side} alone, got {came}, expected {true}"
     if found < 1e-6 * right:  # of a chip that does the other part in no time
         other = "reads" if side == "computing" else "computes"

@@ -172,6 +172,8 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         return Wrong("your schedule preempts more requests than the missing blocks require", why=why, next=then)
     if older > sum(groups) / 2:
         why += f"; {older} of the preempted requests had been running longer than a request that stayed"
+        if _are_largest(run):
+            why += ", and none of the requests that stayed held more blocks than a preempted one"
         then = "which request would lose the least work, and which has already waited longest?"
         return Wrong("your schedule preempts early requests while later ones stay", why=why, next=then)
     return None
@@ -213,6 +215,27 @@ def _taken_out(run: ServerReplay) -> tuple[list[int], int]:
                 older += sum(running.index(number) < newest for number in named)
             running = stay
     return groups, older
+
+
+def _are_largest(run: ServerReplay) -> bool:
+    """Whether each preempted request holds the most blocks of those that run, and at times more than all others."""
+    held: dict[int, int] = {}
+    running: set[int] = set()
+    more = False
+    for entry in run.program:
+        number = entry.get("request", -1)
+        if entry["op"] == "admit":
+            running.add(number)
+        elif entry["op"] == "allocate":
+            held[number] = held.get(number, 0) + entry["blocks"]
+        elif entry["op"] in ("preempt", "free"):
+            running.discard(number)
+            mine, others = held.pop(number, 0), [held.get(one, 0) for one in running]
+            if entry["op"] == "preempt" and others:
+                if mine < max(others):
+                    return False
+                more = more or mine > max(others)
+    return more
 
 
 def _is_static(run: ServerReplay) -> bool:

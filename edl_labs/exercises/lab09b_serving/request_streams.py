@@ -114,6 +114,7 @@ def _judge_kernels(case: Any, run: Replay) -> None:
             why="requests consist only of kernels",
             next="use only launches and streams",
         )
+    launched = {entry["name"].split(" ")[0] for entry in _launches(run)}
     for number, one in enumerate(case["requests"]):
         mine = [entry for entry in _launches(run) if entry["name"].split(" ")[0] == f"request{number}"]
         names = [entry["name"] for entry in mine]
@@ -125,6 +126,13 @@ def _judge_kernels(case: Any, run: Replay) -> None:
             then = (
                 'launch all steps in order ("request0 step0", "request0 step1", …), or only the loop ("request0 loop")'
             )
+            never = [at for at in range(len(case["requests"])) if f"request{at}" not in launched]
+            times = {names.count(one) for one in names}
+            if len(times) == 1 and max(times) > 1 and never:
+                why = f"request {number} is launched {max(times)} times, but request {never[0]} never"
+                then = (
+                    "pass the request's number to one_step() and whole_loop(): its position in the list of all requests"
+                )
             raise Wrong("your program does not compute each request exactly once", why=why, next=then)
         took_s = one["block_s"] * (one["steps"] if names == fused else 1)
         if names == fused and not one["fusible"]:

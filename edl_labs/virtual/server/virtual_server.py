@@ -233,6 +233,13 @@ def _require_waiting(server: VirtualServer, chosen: list[int]) -> None:
                 why=f"next_batch() must return waiting requests' numbers, each once; queue[0].number is {numbers[0]}",
                 next="return [one.number for one in queue[:8]], not positions in the queue",
             )
+    most = server.machine.most_sequences
+    if len(chosen) > most:
+        raise VirtualServerError(
+            f"next_batch() returned {len(chosen)} numbers, but a batch has at most {most}",
+            why=f"this server runs at most {most} requests at a time",
+            next="return at most service.most_sequences numbers, and leave the other requests for later batches",
+        )
 
 
 def _numbers(chosen: Any) -> float | list[int]:
