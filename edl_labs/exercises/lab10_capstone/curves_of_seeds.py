@@ -162,7 +162,8 @@ def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if claimed and claimed <= {"near", "near, small"}:
         then = "use only ROUNDING, relative to the loss: numpy.allclose has its own defaults for rtol and atol"
         raise Wrong("your function uses a tolerance other than ROUNDING", why=why, next=then)
-    then = "compare with ROUNDING, relative to the loss: a fix that changes nothing changes only the last digits"
+    then = "compare all points of all seeds with ROUNDING, relative to the loss: a fix that changes nothing changes "
+    then += "only the last digits"
     return Wrong('your function returns "equal" for noise', why=why, next=then)
 
 
@@ -197,7 +198,8 @@ def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
         return Wrong('your function returns "changed" for noise if the difference is large', why=why, next=then)
     if counts.misses > MOST_WRONG:
         why += f"; also, {counts.misses} of {counts.changed} changed pairs are missed"
-    then = "give each test one number per seed, and let all tests of a pair share the false-alarm rate ALPHA"
+    then = "how many tests do you make per pair, and with which limit for p? All tests of a pair together may have the "
+    then += "false-alarm rate ALPHA, and each test needs one number per seed"
     return Wrong("your function gives too many false alarms", why=why, next=then)
 
 

@@ -39,7 +39,7 @@ class RankGains(Exercise):
             "alone_s": [[name, replayed_s(name)] for name in given["mends"]],
             "both_s": replayed_s(first, second),
             "twice_s": student.replayed_s(copy.deepcopy(given["spans"]), copy.deepcopy(given["twice"])),
-            "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
+            "ranked": [list(one) if isinstance(one, (tuple, list)) else [one] for one in ranked],
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -158,6 +158,10 @@ def _judge_twice(case: Any, got: Any) -> None:
 
 
 def _judge_ranking(case: Any, ranked: Any) -> None:
+    if odd := [one for one in ranked if len(one) != 2]:
+        why = f"an entry of your list is {str(odd[0][0] if len(odd[0]) == 1 else odd[0])[:60]!r}"
+        then = "return a pair (name, gain in seconds) for each of the three fixes"
+        raise Wrong("rank() did not return pairs of a name and a gain", why=why, next=then)
     names = [name for name, _ in ranked]
     if len(names) != PICKS or len(set(names)) != PICKS or not set(names) <= set(case["mends"]):
         why = f"got {', '.join(map(str, names))[:80] or 'no names'}"

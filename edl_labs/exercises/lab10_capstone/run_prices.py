@@ -11,6 +11,7 @@ from edl_labs.exercises.lab10_capstone.cost_slips import SLIPS
 from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import counted, flop_rate
 
+_IN_ALL_CASES = "this mistake gives exactly your answers, in all cases"
 _PARTS = ("gpus", "rented", "hours", "money")
 
 
@@ -54,8 +55,10 @@ class Cost(Exercise):
         if all(one["hours"] and close(one["hours"][0], two["hours"][0]) for one, two in zip(got, want, strict=True)):
             for key, (what, then) in SLIPS.items():
                 if all(_slipped(case, one, key) for case, one in zip(cases, got, strict=True)):
-                    why = "this mistake gives exactly your answers, in all cases"
-                    return Wrong(what, why=why, next=then)
+                    return Wrong(what, why=_IN_ALL_CASES, next=then)
+            if all(_is_dearest(case, one["cheapest"]) for case, one in zip(cases, got, strict=True)):
+                then = "take the lowest cost: when your code compares two costs, which of them does it keep?"
+                return Wrong("your function takes the highest cost, not the lowest", why=_IN_ALL_CASES, next=then)
         return None
 
     def format_answer(self, case: Any, got: Any) -> str:
@@ -201,6 +204,11 @@ def _judge_number(case: Any, got: Any, want: Any) -> None:
     _judge_limits(case, got)
     if not close(got["rented"], nodes):
         why = f"for {got['gpus']:g} GPUs, got {_short(got['rented'])} rented GPUs; a node has {chip['node_gpus']}"
+        if got["rented"] < got["gpus"]:
+            raise Wrong("you rent fewer GPUs than you use", why=why, next="round the number of nodes up")
+        if got["rented"] % chip["node_gpus"] == 0:
+            then = "how many nodes do your GPUs fill? Add one node only if some of the GPUs are left over"
+            raise Wrong("you rent more nodes than your GPUs need", why=why, next=then)
         raise Wrong("your rented GPUs are not whole nodes", why=why, next="round up to whole nodes")
     if not close(got["money"], got["rented"] * got["hours"] * chip["price_per_gpu_h"]):
         raise _money_symptom(case, got)
@@ -208,6 +216,23 @@ def _judge_number(case: Any, got: Any, want: Any) -> None:
         why = f"got {got['gpus']:g} GPUs, but the cheapest number is {want['gpus']}"
         then = "calculate the cost of every number that meets the conditions, and take the lowest"
         raise Wrong("a different number of GPUs is cheaper", why=why, next=then)
+
+
+def _possible_costs(case: Any) -> dict[int, float]:
+    """What each number of GPUs costs that meets all conditions."""
+    run, chip = case["run"], case["chip"]
+    costs = {}
+    for gpus, hours, fits in case["ways"]:
+        paid = -(-gpus // chip["node_gpus"]) * chip["node_gpus"]
+        if fits and hours <= run["deadline_h"] and run["batch"] % gpus == 0 and paid <= chip["most_gpus"]:
+            costs[gpus] = paid * hours * chip["price_per_gpu_h"]
+    return costs
+
+
+def _is_dearest(case: Any, best: Any) -> bool:
+    """Whether no number of GPUs that meets the conditions costs more."""
+    costs = _possible_costs(case)
+    return best is None if not costs else best is not None and costs.get(best["gpus"]) == max(costs.values())
 
 
 def _judge_limits(case: Any, got: Any) -> None:
