@@ -22,7 +22,8 @@ MARGIN = 1.02  # an offer that only a program with an efficiency above 98 % coul
 STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # efficiency, and what it earns: as announced
 
 _EACH = (
-    "how long does the job run on each offer, and what does that cost? Choose the fastest offer that you can pay for"
+    "how long does the job run on each offer, `job.on(offer.ranks)`, and what does that cost? Choose the fastest offer "
+    "that you can pay for"
 )
 
 

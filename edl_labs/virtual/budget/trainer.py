@@ -15,6 +15,7 @@ from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.quantities import whole_number
 
 INPUT_DTYPES = {"uint8": 1, "fp32": 4}  # bytes of an input's element
+_CHECK_IT = "give the result of each call its own variable, and check which one you pass here"
 OPTIMIZER_PASSES = ("decay", "momentum")  # what an update of its own kernels does before it is applied
 
 
@@ -102,7 +103,9 @@ class Trainer:
         """
         i = self._whole("a layer", i, self.layers)
         self._held(inputs, f"the input that layer {i} read", layer=i - 1)
-        self._held(gradient, f"the gradient of the output of layer {i}", layer=i)
+        maker = f"backward({i + 1}, …)" if i + 1 < self.layers else "loss()"
+        then = f"pass the gradient that {maker} returned: the backward passes go from the last layer to the first"
+        self._held(gradient, f"the gradient of the output of layer {i}", layer=i, then=then)
         weights, sums = self._part(self._weights, i), self._part(self._gradients, i)
         made = self._rank.empty(len(inputs.tensor), name=f"output gradients {i - 1}") if i else None
         if not fused:
@@ -187,7 +190,7 @@ class Trainer:
         end = self.layers if stop is None else stop
         return first, self._whole("stop", end, self.layers + 1, lowest=first + 1, told=above)
 
-    def _held(self, given: object, role: str, *, layer: int | None = None) -> Held:
+    def _held(self, given: object, role: str, *, layer: int | None = None, then: str = _CHECK_IT) -> Held:
         if isinstance(given, Held) and (layer is None or given.layer == layer):
             return given
         found = f"a result of layer {given.layer}" if isinstance(given, Held) else type(given).__name__
@@ -195,7 +198,7 @@ class Trainer:
             f"expected {role}, got {found}",
             why="forward() returns the activations of a layer, and loss() and backward() return the gradients of a "
             "layer; the data count as layer -1",
-            next="give the result of each call its own variable, and check which one you pass here",
+            next=then,
         )
 
     def _whole(self, what: str, value: Any, end: int, *, lowest: int = 0, told: str = "") -> int:
