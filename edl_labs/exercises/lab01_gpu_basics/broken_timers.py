@@ -85,7 +85,7 @@ _IF = {
     "cold first call": "a cold first call loads its kernel between the readings, only once, however many calls follow",
     "wrong stream": "a sync on another stream does not wait for the kernels: they still run at the last reading",
     "cache-warm": "if the data come from the cache, the kernels themselves take less than the true time",
-    "clock too coarse": "a coarse clock's step is at least as long as a call, and reports are rounded to such steps",
+    "clock too coarse": "a coarse clock's step is longer than a call, and reports are rounded to such steps",
     "none": "a correct timer reports nearly the true time, and comes closer with more calls",
 }
 _NEXT = {

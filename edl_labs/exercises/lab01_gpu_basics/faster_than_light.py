@@ -131,15 +131,15 @@ def _is_mean(case: Any, got: Any, want: Any) -> bool:
 
 def _wrongly_refused(case: Any) -> Wrong:
     move_s, compute_s = _bounds_s(case)
+    then = "what is the shortest possible time if moving and computing happen at the same time?"
     if case["time_s"] == max(move_s, compute_s):
         what, why = "your code refused a time exactly at the bound", "a time equal to the bound is rare, but possible"
+        then = "refuse only a time that is shorter than the bound, not one that equals it"
     elif case["time_s"] < move_s + compute_s:
         what, why = "your code refused a possible time", "moving and computing can happen at the same time"
     else:
         what, why = "your code refused a slow time", "the time is at least the sum of both bounds"
-    return Wrong(
-        what, why=why, next="what is the shortest possible time if moving and computing happen at the same time?"
-    )
+    return Wrong(what, why=why, next=then)
 
 
 def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:

@@ -49,6 +49,11 @@ def _counts_all_waits(rows: list[_Row]) -> bool:
     return all(mine == (_COARSE if right == _COARSE else "sync per call") for _, mine, right in rows)
 
 
+def _coarse_the_other_way(rows: list[_Row]) -> bool:
+    """Every report was called coarse, except those of a coarse clock."""
+    return all((mine == _COARSE) != (right == _COARSE) for _, mine, right in rows)
+
+
 def _one_name_a_side(rows: list[_Row]) -> bool:
     """Three names, of which the longest run alone decides: one for little, one for much, and "none" between them."""
     in_order = sorted(rows, key=lambda row: row[0]["seconds_per_call"][-1] / row[0]["true_seconds_per_call"])
@@ -109,7 +114,7 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     ),
     (
         _all_that_waited("wrong stream"),
-        "your answer is 'wrong stream' for every timer that waited",
+        "apart from timers with a coarse clock, your answer is 'wrong stream' for every timer that waited",
         "you gave that answer even where all timed kernels end before the last reading; whatever the fault, every "
         "timeline has a 'check' and the loader's copy, which has a stream of its own",
         "look only at the timed spans, those named 'kernel': do any still run after the "
@@ -117,7 +122,7 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
     ),
     (
         _all_that_waited("no sync"),
-        "your answer is 'no sync' for every timer that waited",
+        "apart from timers with a coarse clock, your answer is 'no sync' for every timer that waited",
         "you gave that answer even where the host waits before the last reading and all timed kernels end before it; "
         "whatever the fault, every timeline has a 'check' and the loader's copy",
         "look only at the timed spans, those named 'kernel': is there a wait between the "
@@ -129,6 +134,12 @@ _SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
         "every timeline has the same number of waits in total; those after the last 'read clock' belong to the check "
         "of the results",
         "look at the waits before that reading: is one of them for another stream, so that timed kernels run after it?",
+    ),
+    (
+        _coarse_the_other_way,
+        "your code calls exactly those clocks coarse that are not coarse",
+        "a clock is coarse if its step is longer than a call, but you answered 'clock too coarse' where it is shorter",
+        "which of clock_resolution_s and true_seconds_per_call must be larger? Turn your comparison around",
     ),
     (
         _list_is_in_order,

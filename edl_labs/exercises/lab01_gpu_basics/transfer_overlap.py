@@ -271,6 +271,16 @@ def _role(run: Replay, entry: dict[str, Any]) -> str:
     return {(False, True): "copy in", (True, False): "copy out"}.get((from_device, to_device), "copy")
 
 
+def _pageable_copies(run: Replay) -> str:
+    """Which copies have pageable memory on one side: those of one direction, or of both."""
+    places = _places(run)
+    copies = [entry for entry in run.program if entry["op"] == "copy"]
+    roles = {_role(run, one) for one in copies if PAGEABLE in (places[one["src"][0]], places[one["dst"][0]])}
+    if roles in ({"copy in"}, {"copy out"}):
+        return _NAMES[roles.pop()].replace("copy", "copies", 1)
+    return "copies" if roles else ""
+
+
 def _judge_time(run: Replay, *, best_s: float) -> None:
     spent_s, line = run.makespan_s, run.timeline
     if spent_s <= (1 + TOLERANCE) * best_s:
@@ -278,11 +288,12 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
     slower = (
         f"your schedule takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known schedule"
     )
-    if PAGEABLE in _places(run):
+    pageable = _pageable_copies(run)
+    if pageable:
         raise Wrong(
-            "your copies go through pageable memory",
+            f"your {pageable} go through pageable memory",
             why=f"such copies are staged, and each one blocks the host until it ends: {slower}",
-            next="allocate the host buffers with pin_memory=True",
+            next="allocate the host buffers of these copies with pin_memory=True",
         )
     parts = run.counts["launch"]
     if line.busy_s("call") > 0.8 * spent_s:
