@@ -146,17 +146,20 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     mean = 2 * inputs * outputs / (inputs + outputs)
     reached = _reached(case, got)
     ratio, itemsize = reached / case["ridge"], case["itemsize"]
+    then = _SOLVE
     at = f"at your batch of {say(got)}, the intensity is {say(reached)} FLOP/B; the ridge is {case['ridge']}"
     if math.isinf(want) and got < 0:
         what, why = (
             "your function returned a negative batch where no batch is large enough",
             "the intensity stays below the ridge at any batch",
         )
+        then = "return math.inf instead of a negative batch"
     elif math.isinf(want):
         what, why = (
             "your function returned a batch where no batch is large enough",
             "the intensity stays below the ridge at any batch",
         )
+        then = "return math.inf there: which intensity does this layer approach as its batch grows without bound?"
     elif close(got, bytes_a_flop / 2):
         what, why = (
             "your code counts only the weights",
@@ -179,6 +182,7 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
             "your function rounds the batch",
             "the ridge is reached between two whole batches; expected that point",
         )
+        then = "return the batch without rounding it"
     elif close(ratio, 2.0, rtol=1e-3):
         what, why = "your code counts a multiply-add as one operation, or every byte twice", at
     elif close(ratio, 1 / itemsize, rtol=1e-3):
@@ -187,4 +191,4 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
         what, why = "your batch assumes 4 bytes per element", at
     else:
         what, why = "the batch is wrong", at
-    return Wrong(what, why=why, next=_SOLVE)
+    return Wrong(what, why=why, next=then)

@@ -52,13 +52,22 @@ class Diagnose(Exercise):
             case, answer, right = next(row for row in rows if row[1] != row[2])
             what, then = next(iter(fitting.items()))
             if len(fitting) > 1:  # whatever counts too few, or asks for more of them
-                what = "your code finds too few blocks in every matrix product"
-                then = f"{'; '.join(fitting.values())}; one block for each SM is enough"
+                what = "your code finds too few blocks in every matrix product, or requires too many"
+                checks = dict.fromkeys((*fitting.values(), "one block for each SM is enough"))
+                then = f"check which of these rules your code breaks: {'; '.join(checks)}"
             why = (
                 f"this mistake gives exactly your answers: for a {_size(case['layer'])}, you returned "
                 f"{answer!r}, expected {right!r}"
             )
             return Wrong(what, why=why, next=then)
+        if "latency" not in got and all(
+            answer == right for answer, right in zip(got, want, strict=True) if right != "latency"
+        ):
+            return Wrong(
+                "your function never returns 'latency'",
+                why="your answers are right for all layers with at least one block for each SM",
+                next="before you look at the ridge, compare the number of blocks with the number of SMs",
+            )
         if all(answer == _per_element(case, right) for case, answer, right in rows):
             why = "all your answers follow from comparing FLOPs per element with a ridge in FLOP/B"
             return Wrong("you counted elements, not bytes", why=why, next="multiply the elements by itemsize")
@@ -132,11 +141,19 @@ def _rows_of_a_norm(layer: Any, machine: Any) -> bool | None:
 
 
 def _last_wave(layer: Any, machine: Any) -> bool | None:
+    return None if _sides(layer) is None else _blocks(layer, machine) % int(machine["sms"]) > 0
+
+
+def _one_block_each(layer: Any, machine: Any) -> bool | None:
+    return True if _blocks(layer, machine) == int(machine["sms"]) else None
+
+
+def _blocks(layer: Any, machine: Any) -> int:
     sides = _sides(layer)
-    if sides is None:
-        return None
-    tiles = math.ceil(sides[0] / machine["tile_m"]) * math.ceil(sides[1] / machine["tile_n"])
-    return tiles % int(machine["sms"]) > 0
+    if sides is not None:
+        return math.ceil(sides[0] / machine["tile_m"]) * math.ceil(sides[1] / machine["tile_n"])
+    every = layer["elements"] if "elements" in layer else layer["rows"] * layer["features"]
+    return math.ceil(every / machine["elements_per_block"])
 
 
 def _per_element(case: Any, want: str) -> str:
@@ -188,6 +205,11 @@ _COUNTS: list[tuple[Callable[[Any, Any], bool | None], str, str]] = [
         "count the blocks that the layer's elements (rows × features) need",
     ),
     (
+        _one_block_each,
+        "your code answers 'latency' for layers with exactly one block for each SM",
+        "one block for each SM is enough: turn `<=` into `<`, or `>` into `>=`",
+    ),
+    (
         _last_wave,
         "your code answers 'latency' if the last wave is not full",
         "leave waves out here: one block for each SM is enough",
@@ -199,7 +221,8 @@ _IF = {
     "memory": "a layer limited by memory has at least one block for each SM, and an intensity below the ridge",
 }
 _NEXT = {
-    "latency": "count the blocks again, with whole tiles along both sides; one block per SM is enough",
+    "latency": "count the blocks again (in a matrix product, with whole tiles along both sides); "
+    "one block per SM is enough",
     "math": "count the blocks first; then compare FLOP/B with the ridge of this machine",
     "memory": "count the blocks first; then compare FLOP/B with the ridge of this machine",
 }

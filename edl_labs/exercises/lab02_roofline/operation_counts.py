@@ -71,6 +71,18 @@ class Intensity(Exercise):
         if not close(got[1], want[1], rtol=1e-9):
             raise _byte_mistake(case, got[1], total=want[1] / case["itemsize"])
 
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """All is right, except that all elements have as few bytes as the weights."""
+        rows = list(zip(cases, got, want, strict=True))
+        narrow = [case for case in cases if _narrow(case) != 1]
+        if not narrow or not all(close(mine[0], right[0], rtol=1e-9) for _, mine, right in rows):
+            return None
+        if not all(
+            close(mine[1], _elements(case, right[1]) * _weight_bytes(case), rtol=1e-9) for case, mine, right in rows
+        ):
+            return None
+        return Wrong(_ALL_NARROW, why=_of_weights(narrow[0]), next=_ONLY_THE_WEIGHTS)
+
     def explain_exception(self, case: Any, kind: str) -> Wrong | None:
         """A key that only some operations have."""
         if kind != "KeyError" or "weight_itemsize" in case:
@@ -124,9 +136,23 @@ def _parts(case: Any, total: float) -> dict[str, float]:
     return {**read, "result": total - sum(read.values())}
 
 
+def _weight_bytes(case: Any) -> int:
+    return int(case.get("weight_itemsize", case["itemsize"]))
+
+
 def _narrow(case: Any) -> float:
     """Bytes of a weight over those of other elements."""
-    return float(case.get("weight_itemsize", case["itemsize"]) / case["itemsize"])
+    return float(_weight_bytes(case) / case["itemsize"])
+
+
+def _elements(case: Any, moved_bytes: float) -> float:
+    """All elements of an operation that moves `moved_bytes`."""
+    total = moved_bytes / case["itemsize"]
+    return float(total + _parts(case, total).get("weights", 0) * (1 / _narrow(case) - 1))
+
+
+def _of_weights(case: Any) -> str:
+    return f"here a weight has {counted(_weight_bytes(case), 'byte')}, and any other element {case['itemsize']}"
 
 
 def _places(case: Any, total: float) -> float:
@@ -224,6 +250,7 @@ def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str
 _ELEMENTS = "your code counts elements, not bytes"
 _WIDE = "your code counts the weights with as many bytes as the other elements"
 _ALL_NARROW = "your code counts the other elements with as few bytes as the weights"
+_ONLY_THE_WEIGHTS = "use weight_itemsize only for the weights"
 _FOUR = "your code counts 4 bytes for every element"
 _ONCE = "your code leaves out the input or the result of a {}"
 _PADDING = "your code counts the padding as input"
@@ -234,15 +261,14 @@ _WINDOWS = "your code reads the input once for every place of the window"
 
 def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     parts, size = _parts(case, total), case["itemsize"]
-    elements = total + parts.get("weights", 0) * (1 / _narrow(case) - 1)
+    elements = _elements(case, total * size)
     same = _ONCE.format(case["kind"])
     forgotten = [name for name, count in parts.items() if close(got, (total - count) * size, rtol=1e-9)]
     left_out = f"your code leaves out the {' or the '.join(forgotten)}"
     once = forgotten == ["input", "result"]
     padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
     windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
-    of_weights = f"here a weight has {counted(case.get('weight_itemsize', size), 'byte')}, and any other element {size}"
-    narrow = case.get("weight_itemsize", size)
+    of_weights, narrow = _of_weights(case), _weight_bytes(case)
     weights_alone = narrow != size and close(got, elements * narrow, rtol=1e-9)
     weights = parts.get("weights", 0.0)
     again = weights * (case.get("batch", 1) - 1)
@@ -250,7 +276,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     an_element = "features" in case and close(got, (total - weights + 2 * parts["input"]) * size, rtol=1e-9)
     known = [
         (close(got, elements, rtol=1e-9), _ELEMENTS, f"an element has {size} bytes here", "use itemsize"),
-        (weights_alone, _ALL_NARROW, of_weights, "use weight_itemsize only for the weights"),
+        (weights_alone, _ALL_NARROW, of_weights, _ONLY_THE_WEIGHTS),
         (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "use weight_itemsize where it is given"),
         (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"an element has {size} bytes here", "use itemsize"),
         (

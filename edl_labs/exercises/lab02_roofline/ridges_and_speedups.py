@@ -63,15 +63,17 @@ class RidgeAndBound(Exercise):
         arithmetic = [_peak_s(case) for case in cases]
         if _all_close(bounds, arithmetic) and all(name == "compute" for _, name in bounds):
             why = (
-                "you returned 'compute' for all work; max() of a dict compares the keys, and returns "
-                "the last name in the alphabet"
+                "you returned 'compute' for all work; max() of a dict compares the keys, and 'compute' is the largest "
+                "of these names, because capital letters come before small ones"
             )
             return Wrong("your code compares names, or looks only at the arithmetic", why=why, next=then)
         whats = []
         for level_of, what in _ONE_LEVEL:
             alone = [_level_s(case, level_of(case["work"]["moved_bytes"])) for case in cases]
-            if _all_close(bounds, alone) or _all_close(bounds, list(map(max, alone, arithmetic))):
-                whats.append(what)
+            if _all_close(bounds, alone):
+                whats.append(f"your code looks only at {what}")
+            elif _all_close(bounds, list(map(max, alone, arithmetic))):
+                whats.append(f"of the memory levels, your code looks only at {what}")
         if not whats:
             return None
         off = sum(_is_off(*one) for one in zip(got, want, strict=True))
@@ -95,11 +97,11 @@ def _level_s(case: Any, level: str) -> float:
     return float(case["work"]["moved_bytes"][level] / case["machine"]["bandwidth_byte_per_s"][level])
 
 
-# Each is (the only memory level whose time counts, what that leaves out).
+# Each is (the only memory level whose time counts, what it is called).
 _ONE_LEVEL: tuple[tuple[Callable[[dict[str, float]], str], str], ...] = (
-    (lambda moved: list(moved)[-1], "your code looks only at the main memory"),
-    (lambda moved: next(iter(moved)), "your code looks only at the first memory level"),
-    (lambda moved: max(moved, key=moved.__getitem__), "your code looks only at the memory level with the most bytes"),
+    (lambda moved: list(moved)[-1], "the main memory"),
+    (lambda moved: next(iter(moved)), "the first one"),
+    (lambda moved: max(moved, key=moved.__getitem__), "the one with the most bytes"),
 )
 
 

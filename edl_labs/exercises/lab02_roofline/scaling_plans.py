@@ -31,7 +31,7 @@ class ScalingPlan(Exercise):
             why = f"the three are: {', '.join(SCALINGS)}"
             raise Wrong(f"{got[0][:20]!r} is not one of the three answers", why=why, next="return one of them")
         if got[0] != want[0]:
-            raise _scaling_mistake(got, want)
+            raise _scaling_mistake(case["job"], got, want)
         if type(got[1]) is not int or got[1] != want[1]:
             raise _nodes_mistake(case, got, want)
 
@@ -209,8 +209,9 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
 )
 
 
-def _scaling_mistake(answer: Any, right: Any) -> Wrong:
+def _scaling_mistake(job: Any, answer: Any, right: Any) -> Wrong:
     (got, nodes), (want, most) = answer, right
+    then = "find the largest number of nodes for each kind of scaling, then compare the two"
     if want == "none":
         what, why = (
             "your plan chooses scaling, but a second node is not worth it here",
@@ -224,8 +225,12 @@ def _scaling_mistake(answer: Any, right: Any) -> Wrong:
     elif got == "weak":
         what, why = (
             "you chose weak scaling, but it does not reach more nodes than strong scaling here",
-            "largest_batch or the efficiency limits it",
+            "with more nodes, weak scaling is no longer efficient enough, or exceeds largest_batch",
         )
+        if type(nodes) is int and nodes * job["batch"] > job["largest_batch"]:
+            batch = f"{nodes} × {job['batch']} = {nodes * job['batch']}"
+            why = f"the batch of your plan, {batch}, exceeds largest_batch, {job['largest_batch']}"
+            then = "for weak scaling, allow P nodes only if batch × P does not exceed largest_batch"
     elif nodes == most:
         what, why = (
             "you chose strong scaling, but it does not reach more nodes than weak scaling here",
@@ -236,7 +241,7 @@ def _scaling_mistake(answer: Any, right: Any) -> Wrong:
             "you chose strong scaling, but it does not reach more nodes than weak scaling here",
             "with P nodes, each node has only 1/P of the batch",
         )
-    return Wrong(what, why=why, next="find the largest number of nodes for each kind of scaling, then compare the two")
+    return Wrong(what, why=why, next=then)
 
 
 def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:

@@ -38,7 +38,7 @@ def count_block(shape, *, rightly=count_block):  # noqa: F821
 
 
 # %% mistake="no_second_feed_forward_input"
-# told: the gate of the feed-forward layers
+# told: your count leaves out the product with W3, the matrix of the gate
 def count_block(shape):
     rows, d = shape["batch"] * shape["tokens"], shape["width"]
     kv = d * shape["kv_heads"] // shape["heads"]

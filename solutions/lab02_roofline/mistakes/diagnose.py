@@ -1,13 +1,12 @@
 # %% mistake="always_memory"
 # told: this layer is not limited by memory
-# like: never_counts_blocks
 def diagnose(layer, machine):
     return "memory"
 
 
 # %% mistake="full_blocks_only"
 # told: this layer is not limited by latency
-# like: more_blocks_than_sms, rows_for_elements
+# like: rows_for_elements
 def diagnose(layer, machine, *, rightly=diagnose):  # noqa: F821
     each = machine["elements_per_block"]
     full = (
@@ -19,14 +18,13 @@ def diagnose(layer, machine, *, rightly=diagnose):  # noqa: F821
 
 
 # %% mistake="more_blocks_than_sms"
-# told: this layer is not limited by latency
-# like: rows_for_elements
+# told: your code answers 'latency' for layers with exactly one block for each SM
 def diagnose(layer, machine, *, rightly=diagnose):  # noqa: F821
     return rightly(layer, {**machine, "sms": machine["sms"] + 1})
 
 
 # %% mistake="never_counts_blocks"
-# told: this layer is not limited by m
+# told: your function never returns 'latency'
 def diagnose(layer, machine):
     flop, moved_bytes = work_of(layer)  # noqa: F821
     ridge = machine["peak_flop_per_s"] / machine["bandwidth_byte_per_s"]

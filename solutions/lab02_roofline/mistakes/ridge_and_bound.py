@@ -22,7 +22,7 @@ def lower_bound(machine, work):
 
 
 # %% mistake="main_memory_only"
-# told: your code looks only at the main memory
+# told: of the memory levels, your code looks only at the main memory
 def lower_bound(machine, work):
     level = list(work["moved_bytes"])[-1]
     memory_s = work["moved_bytes"][level] / machine["bandwidth_byte_per_s"][level]
