@@ -42,9 +42,62 @@ class AutocastDtype(Exercise):
             )
             raise Wrong(_mistake(case, got), why=why, next=_next(case, got))
 
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Answers that take no notice of `dtype`, or are those of the other device type."""
+        rows = list(zip(cases, got, want, strict=True))
+        if got == want:
+            return None
+        return _other_devices(rows) or _ignores_dtype(rows)
+
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that a single simple rule can bring."""
         return score_above_chance(fractions, chance=CHANCE)
+
+
+_Row = tuple[Any, Any, Any]  # a case, the answer to it, and the right one
+_SHORT = ("float16", "bfloat16")
+
+
+def _other_devices(rows: list[_Row]) -> Wrong | None:
+    """Wrong for all operators that are float32 on one device type and not cast on the other, and as on the other."""
+    alone = [row for row in rows if len(row[0]["inputs"]) == 1 and row[0]["inputs"][0] in _SHORT]
+    kinds: dict[str, set[tuple[str, bool]]] = {}
+    for case, _, right in alone:
+        kinds.setdefault(case["op"], set()).add((case["device_type"], right == "float32"))
+    differing = {op for op, seen in kinds.items() if len({is_full for _, is_full in seen}) > 1}
+    if not differing:
+        return None
+    for case, mine, right in rows:
+        is_swapped = case["op"] in differing and len(case["inputs"]) == 1 and case["inputs"][0] in _SHORT
+        if mine != ((case["inputs"][0] if right == "float32" else "float32") if is_swapped else right):
+            return None
+    return Wrong(
+        "your code swaps the two device types",
+        why="your answers are right for all operators that cpu and cuda treat alike; for all others, you returned what "
+        "the other device type returns",
+        next="on which device type does autocast cast more operators to float32?",
+    )
+
+
+def _ignores_dtype(rows: list[_Row]) -> Wrong | None:
+    """One short dtype for each device type, and right wherever autocast is to that dtype or nothing is cast."""
+    cast = [row for row in rows if row[2] == row[0]["dtype"] not in row[0]["inputs"]]
+    own = {device: {mine for case, mine, _ in cast if case["device_type"] == device} for device in ("cpu", "cuda")}
+    if not all(len(names) == 1 and names <= {*_SHORT} for names in own.values()):
+        return None
+    usual = {device: names.pop() for device, names in own.items()}
+    asked = {(case["device_type"], case["dtype"]) for case, *_ in cast}
+    if not all((device, short) in asked for device in own for short in _SHORT):
+        return None
+    if not all(mine in (right, usual[case["device_type"]]) for case, mine, right in rows):
+        return None
+    if any(mine != right and case["dtype"] == usual[case["device_type"]] for case, mine, right in rows):
+        return None
+    return Wrong(
+        "your code ignores `dtype`",
+        why=f"wherever autocast casts to a short dtype, you returned {usual['cuda']} on cuda and {usual['cpu']} on cpu",
+        next="return `dtype` where an operator runs in the short dtype: either one is possible on both device types",
+    )
 
 
 def _mistake(case: Any, got: str) -> str:

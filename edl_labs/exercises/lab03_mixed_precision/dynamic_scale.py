@@ -76,7 +76,7 @@ class DynamicScale(Exercise):
             problem = _mistake(mine, right, case=case, step=step, clean=clean)
             if problem:
                 what, then = problem
-                is_missed = right["skipped"] and not mine["skipped"] and not _is_put_back(mine)
+                is_missed = right["skipped"] and not mine["skipped"] and not all(map(math.isfinite, mine["moved"]))
                 if is_missed and _bad_value(step) == "NaN":
                     then = (
                         "NaN is not infinite, so isinf returns False: use torch.isfinite(grad).all(), which finds both"
@@ -259,8 +259,8 @@ def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tupl
     if right["skipped"] and not mine["skipped"]:
         if all(map(math.isfinite, mine["moved"])):
             return (
-                "your scaler takes a step with an infinite or NaN gradient",
-                "skip the step if any tensor has one bad value",
+                "your scaler replaces or leaves out bad values, and takes the step without them",
+                "skip the whole step if any tensor has one infinite or NaN value",
             )
         return "your scaler let infinity or NaN reach the weights", "look at every gradient before optimizer.step()"
     if mine["skipped"] and not right["skipped"]:

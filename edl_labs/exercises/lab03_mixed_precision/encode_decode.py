@@ -53,7 +53,13 @@ class EncodeDecode(Exercise):
         came = _bits(mine, fmt) if type(mine) is int else repr(mine)
         why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, but your encode() returned {came}"
         then = _TOO_LARGE if _is_largest(mine, right, fmt) else _encode_next(kind, fmt)
-        raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=then)
+        what = _encode_mistake(kind, mine, right, fmt)
+        if _is_subnormal(right, fmt) and _flushes(got["encoded"], want["encoded"], fmt):
+            what, then = (
+                "your encode() returns 0 for values below the smallest normal number",
+                _ENCODE_NEXT["subnormal"],
+            )
+        raise Wrong(what, why=why, next=then)
 
     def format_answer(self, case: Any, got: Any) -> str:
         """Nothing: of all codes and values the message shows the one that is wrong, and what came back."""
@@ -139,6 +145,21 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
     if mine and right and math.frexp(mine / right)[0] == 0.5:
         return "your decode() returns a number that is off by a power of two"
     return "your decode() returns the wrong number for a code"
+
+
+def _magnitude(code: int, fmt: dict[str, Any]) -> int:
+    """A code without its sign."""
+    return code % (1 << fmt["exponent_bits"] + fmt["mantissa_bits"])
+
+
+def _is_subnormal(code: int, fmt: dict[str, Any]) -> bool:
+    return 0 < _magnitude(code, fmt) < 1 << fmt["mantissa_bits"]
+
+
+def _flushes(got: list[Any], want: list[int], fmt: dict[str, Any]) -> bool:
+    """Whether a zero came back for every subnormal."""
+    pairs = [(mine, right) for mine, right in zip(got, want, strict=True) if _is_subnormal(right, fmt)]
+    return len(pairs) > 1 and all(type(mine) is int and _magnitude(mine, fmt) == 0 for mine, _ in pairs)
 
 
 def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> str:
