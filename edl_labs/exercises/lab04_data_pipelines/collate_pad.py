@@ -47,13 +47,16 @@ class CollatePad(Exercise):
             if mask.all():
                 raise _all_true(lengths, mask.shape[1])
             row = int((mask != right_mask).any(axis=1).argmax())
-            told = "your mask is inverted" if (mask == ~right_mask).all() else "your mask does not follow the lengths"
-            raise Wrong(
-                told,
-                why=f"row {row} has {lengths[row]} tokens, and its mask is true in {int(mask[row].sum())} places",
-                next="build the mask from the lengths: a token that equals pad_id is still a token, and an empty "
-                "sequence still has a row",
+            why = f"row {row} has {lengths[row]} tokens, and its mask is true in {int(mask[row].sum())} places"
+            if (mask == ~right_mask).all():
+                raise Wrong(
+                    "your mask is inverted", why=why, next="make the mask true for tokens, and false for padding"
+                )
+            then = (
+                "build the mask from the lengths: a token that equals pad_id is still a token, and an empty "
+                "sequence still has a row"
             )
+            raise Wrong("your mask does not follow the lengths", why=why, next=then)
         if not (tokens == right_tokens).all():
             _refuse_padding(case, tokens, right_mask, right_tokens)
             raise Wrong(

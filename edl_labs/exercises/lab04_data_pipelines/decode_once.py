@@ -134,6 +134,14 @@ def _rules() -> Iterator[tuple[str, str, str, set[tuple[str, str]], bool]]:
         free,
         True,
     )
+    yield (
+        "your code swaps any two transforms of the same kind",
+        "most functions of one kind give a different image in the other order: adding 1 to each pixel and doubling "
+        "each pixel are both a `point`",
+        "swap two transforms of the same kind only if the order never matters for functions of that kind",
+        free | {(kind, kind) for kind in _KINDS},
+        False,
+    )
     for one, other in itertools.combinations_with_replacement(_KINDS, 2):
         if (one, other) not in free and (one, other) != ("move", "cut"):  # of which `_should_stay` says more
             yield (

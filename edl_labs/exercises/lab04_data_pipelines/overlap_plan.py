@@ -213,7 +213,7 @@ def _missing_order(program: Any, first: int, second: int) -> str:
     if foreign and len(foreign) == len(behind) and awaited & _events(foreign):
         return (
             f"the event after {_in_words(program, first)} was recorded in a different stream, so it does not mark the "
-            "end of that operation: record it inside the same `with gpu.stream(...)`"
+            "end of that operation: inside the same `with gpu.stream(...)`, call record() without another stream"
         )
     early = [entry for entry in _recorded_just_before(program, first) if entry["event"] in awaited - _events(behind)]
     if early:

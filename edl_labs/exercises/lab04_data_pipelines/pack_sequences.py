@@ -235,6 +235,13 @@ def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
             why=f"{empty} of {len(rows)} rows contain no sequence",
             next="leave out rows that stayed empty",
         )
+    if not run.bins:
+        raise Wrong(
+            "your code never calls tree.put()",
+            why=f"your function returned {counted(len(rows), 'row')}, but the tree is still empty: every look shows a "
+            "row with all of its room left",
+            next="as soon as you have found the row of a sequence, put its length into this row of the tree",
+        )
     told = sorted(tuple(sorted(case["lengths"][i] for i in row)) for row in rows)
     if told != sorted(tuple(sorted(row)) for row in run.bins):
         raise Wrong(
