@@ -13,7 +13,7 @@ Rows = dict[str, list[float]]  # own, total, own_s, total_s of each frame
 
 def known_reading(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
     """The one mistake in _READINGS that all rows show; None where there is none, or the rows are right."""
-    mine, rights = ([{row[0]: row[1:] for row in one["rows"]} for one in side] for side in (got, want))
+    mine, rights = _by_frame(got), _by_frame(want)
     if any(type(value) not in (int, float) for rows in mine for row in rows.values() for value in row):
         return None
     if all(_agree(*pair) for pair in zip(mine, rights, strict=True)):
@@ -22,6 +22,31 @@ def known_reading(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | 
         if all(fits(*one) for one in zip(cases, mine, rights, strict=True)):
             return Wrong(what, why=f"{why}; all of your rows show this mistake", next=then)
     return None
+
+
+def _by_frame(tables: list[Any]) -> list[Rows]:
+    return [{row[0]: row[1:] for row in one["rows"]} for one in tables]
+
+
+def header_of_the_window(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """All rows are right, and both shares of the header are those of the window, in every case."""
+
+    def share(samples: list[Any]) -> Rows:
+        active, gil = (
+            sum(map(bool, flags)) for flags in zip(*((not s["idle"], s["gil"]) for s in samples), strict=True)
+        )
+        return {"header": [active / len(samples), gil / len(samples)]}
+
+    mine, rights = ([{"header": [one["active"], one["gil"]]} for one in side] for side in (got, want))
+    of_windows = [share(case["samples"][-case["window"] :]) for case in cases]
+    pairs = [*zip(mine, of_windows, strict=True), *zip(_by_frame(got), _by_frame(want), strict=True)]
+    if mine == rights or not all(_agree(*pair) for pair in pairs):
+        return None
+    return Wrong(
+        "your header covers only the window",
+        why="in every case, your shares 'active' and 'gil' are those of the samples in the window",
+        next="the header describes the whole run: count over all samples, and divide by their number",
+    )
 
 
 def _agree(mine: Rows, other: Rows) -> bool:

@@ -52,7 +52,7 @@ class ReadTheMonitors(Exercise):
             raise _tool_symptom(case, said=got[1], resource=want[0])
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """Another column of nvidia-smi than the load, by which all answers say that the GPUs are busy, or not."""
+        """What of nvidia-smi all answers follow: another column, the mean of the GPUs or the busiest one."""
         rows = [row for row in zip(cases, got, want, strict=True) if row[2][0] != "memory"]
         by_memory = [(mine[0] == "gpu") == _is_full(case, "memory_percent") for case, mine, _ in rows]
         if all(by_memory) and any(mine[0] != right[0] for _, mine, right in rows):
@@ -61,7 +61,7 @@ class ReadTheMonitors(Exercise):
             why = f"in every case your answer follows memory_percent; the load of the GPUs here is {load} %"
             then = "use utilisation_percent, which says how busy a GPU is; memory_percent says how full its memory is"
             return Wrong("your answers use the memory of the GPUs as their load", why=why, next=then)
-        return None
+        return _gpus_as_one(rows)
 
     def format_case(self, case: Any) -> str:
         seen = _means(case)
@@ -109,6 +109,35 @@ def _is_full(case: Any, column: str) -> bool:
     return min(sum(one[column] for one in gpu) / len(gpu) for gpu in gpus) >= FULL_PERCENT
 
 
+def _mean(shares: list[float]) -> float:
+    return sum(shares) / len(shares)
+
+
+def _gpus_as_one(rows: list[tuple[Any, Any, Any]]) -> Wrong | None:
+    """One figure for all GPUs, by which all answers say that they are full, where no other one fits."""
+    wrong = [case for case, mine, right in rows if mine[0] != right[0]]
+    follows = {
+        figure: all((mine[0] == "gpu") == (figure(_means(case)["gpus"]) >= FULL_PERCENT) for case, mine, _ in rows)
+        for figure in (_mean, max)
+    }
+    if not wrong or follows[_mean] == follows[max]:
+        return None
+    return _not_all_full(_means(wrong[0])["gpus"], _MEAN_OF_ALL if follows[_mean] else _ONE_BUSY)
+
+
+def _not_all_full(gpus: list[float], what: str) -> Wrong:
+    shares = ", ".join(f"{share:.0f} %" for share in gpus)
+    return Wrong(
+        what,
+        why=f"on average over time, the GPUs show {shares}: not every GPU reaches {FULL_PERCENT} %",
+        next="look at the utilisation of each GPU: are all of them busy?",
+    )
+
+
+_MEAN_OF_ALL = "your answer uses the mean of all GPUs, which hides a GPU that is not busy"
+_ONE_BUSY = "your answer treats one busy GPU as if all GPUs were busy"
+
+
 def _busy(core: Any) -> int:
     return int(core["user_percent"] + core["system_percent"])
 
@@ -130,11 +159,8 @@ def _resource_symptom(case: Any, *, said: str, right: str) -> Wrong:
             next="call memory the limit only if there is, on average, traffic to and from the swap",
         )
     if said == "gpu" and min(seen["gpus"]) < FULL_PERCENT <= max(seen["gpus"]):
-        return Wrong(
-            "your answer treats one busy GPU as if all GPUs were busy",
-            why=f"on average, the GPUs show {', '.join(f'{share:.0f} %' for share in seen['gpus'])}",
-            next="look at the utilisation of each GPU, as the deck says",
-        )
+        hides = _mean(seen["gpus"]) >= FULL_PERCENT  # so that the mean of all GPUs may have been taken
+        return _not_all_full(seen["gpus"], "your answer is 'gpu', but a GPU is not busy" if hides else _ONE_BUSY)
     if said == "cpu" and cpu < FULL_PERCENT <= cpu + seen["iowait"]:
         return Wrong(
             "your answer counts waiting for the disk as processor work",

@@ -10,7 +10,7 @@ from edl_labs.checks.asked_form import in_form
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.misread_rows import known_difficulty, known_rule, tried
-from edl_labs.exercises.lab05_profiling.misread_samples import known_reading
+from edl_labs.exercises.lab05_profiling.misread_samples import header_of_the_window, known_reading
 from edl_labs.units import seconds
 
 # Cases of so few samples are shown whole.
@@ -124,8 +124,8 @@ class ReadASampler(Exercise):
                 )
 
     def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """What the rows of all cases have in common."""
-        return known_reading(cases, got, want)
+        """What the rows of all cases have in common, or their headers."""
+        return known_reading(cases, got, want) or header_of_the_window(cases, got, want)
 
     def format_case(self, case: Any) -> str:
         idle = sum(sample["idle"] for sample in case["samples"])
