@@ -49,7 +49,7 @@ class BestSegments(Exercise):
         if held != right:
             raise _held_symptom(layers, saved, segments, held)
         if held > want[1]:
-            raise _choice_symptom(layers, segments, held)
+            raise _choice_symptom(layers, segments, held, best=want[0])
         if again != segments * (layers // segments) - layers // segments:
             raise _again_symptom(layers, segments, again)
         if segments != want[0]:
@@ -85,7 +85,8 @@ class BestSegments(Exercise):
             then = "minimise the tensors first; among equal numbers of tensors, choose the least time"
             return Wrong("your code minimises time first, and memory second", why=why, next=then)
         if all(0 < k <= n and held == checkpointed_peak(n, k, saved_per_layer=saved) for n, saved, k, held, _ in asked):
-            return _square_root(asked, [k != right[0] for (_, _, k, _, _), right in zip(asked, want, strict=True)])
+            wrong = [k != right[0] for (_, _, k, _, _), right in zip(asked, want, strict=True)]
+            return _square_root(asked, wrong) or _divisors(asked, wrong)
         for known, what, why, then in _OTHER_SUMS:
             if all(0 < k <= n and held == known(n, saved, k) for n, saved, k, held, _ in asked):
                 return Wrong(what, why=why, next=then)
@@ -154,9 +155,13 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
     return Wrong("your number of held tensors is wrong", why=why, next=then)
 
 
-def _choice_symptom(layers: int, segments: int, held: int) -> Wrong:
+def _choice_symptom(layers: int, segments: int, held: int, *, best: int) -> Wrong:
     why = f"{segments:g} segments of {layers} layers do hold {held:g} tensors, but a different number holds fewer"
-    then = "try all numbers from 1 to `layers`: one segment per layer is allowed too"
+    then = "try all numbers from 1 to `layers`"
+    if best == layers:
+        then = f"{then}: one segment per layer is allowed too"
+    elif layers % best:
+        then = f"{then}, also those that do not divide `layers`"
     return Wrong("your number of segments does not hold the fewest tensors", why=why, next=then)
 
 
@@ -174,6 +179,22 @@ def _square_root(asked: list[Any], wrong: list[bool]) -> Wrong | None:
     )
 
 
+def _divisors(asked: list[Any], wrong: list[bool]) -> Wrong | None:
+    """All numbers of segments divide the layers, and hold the fewest tensors of those that do."""
+    if not any(wrong):
+        return None
+    for layers, saved, _, held, _ in asked:
+        even = [n for n in range(1, layers + 1) if layers % n == 0]
+        if held != min(checkpointed_peak(layers, n, saved_per_layer=saved) for n in even):
+            return None
+    why = (
+        f"each of your answers is the best number that divides `layers`, but {sum(wrong)} of {len(wrong)} are not the "
+        "best of all numbers"
+    )
+    then = "try the other numbers too: the last segment takes the layers that are left over"
+    return Wrong("your code tries only numbers of segments that divide `layers`", why=why, next=then)
+
+
 def _again_symptom(layers: int, segments: int, again: int) -> Wrong:
     why = (
         f"the first two numbers are right; for {segments:g} segments of {layers} layers, got {again:g} layers that "
@@ -182,4 +203,6 @@ def _again_symptom(layers: int, segments: int, again: int) -> Wrong:
     then = "count all layers except those of the last segment"
     if again == layers:
         return Wrong("your code counts the last segment as running again", why=why, next=then)
+    if again == segments - 1:
+        return Wrong("your code counts the segments that run again, not the layers in them", why=why, next=then)
     return Wrong("your number of layers that run again is wrong", why=why, next=then)

@@ -7,6 +7,13 @@ from typing import Any
 from edl_labs.checks import Exercise, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count
+from edl_labs.virtual.memory.allocator.allocator_pools import (
+    LARGE_SEGMENT,
+    MIN_BLOCK,
+    MIN_LARGE_ALLOC,
+    ROUND_LARGE,
+    SMALL_SEGMENT,
+)
 
 _SMALL = 1 << 20  # bytes: the largest request of the small pool
 ANSWERS = ("fits", "new segment", "other stream", "fragmented", "too much")
@@ -40,6 +47,22 @@ class Fragments(Exercise):
             raise _freed_symptom(case, got, want[0])
         if got[0] != want[0]:
             raise _SYMPTOMS.get((want[0], got[0]), _other_symptom)(case, got[0])
+
+    def diagnose_all_cases(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Free blocks that may not serve a request, and are taken for it in all cases; all else is right."""
+        rows = list(zip(cases, got, want, strict=True))
+        found = [
+            told
+            for pool, stream, *told in _TAKEN
+            if all(
+                mine[0] in _with_taken(case, pool, stream, right[0]) and mine[1] == right[1]
+                for case, mine, right in rows
+            )
+        ]
+        if got == want or len(found) != 1:
+            return None
+        what, why, then = found[0]
+        return Wrong(what, why=f"your answers are right except where {why}", next=then)
 
     def format_case(self, case: Any) -> str:
         """The request and the segments, a row each."""
@@ -104,6 +127,54 @@ def _pool(case: Any) -> str:
     return "small" if case["request_bytes"] <= _SMALL else "large"
 
 
+def _rounded(case: Any) -> int:
+    return -(-int(case["request_bytes"]) // MIN_BLOCK) * MIN_BLOCK
+
+
+def _is_taken(case: Any, any_pool: bool, any_stream: bool) -> bool:
+    """Whether a free block is large enough, of any pool or any stream where that is so."""
+    return any(
+        b >= _rounded(case)
+        for one, b in _placed_holes(case)
+        if (any_pool or one["pool"] == _pool(case)) and (any_stream or one["stream"] == case["stream"])
+    )
+
+
+def _with_taken(case: Any, any_pool: bool, any_stream: bool, right: str) -> tuple[str, ...]:
+    """What may be answered where such blocks are taken: those of the other pool perhaps for question 3, too."""
+    if _is_taken(case, any_pool, any_stream):
+        return ("fits",)
+    if any_pool and right in ("fragmented", "too much") and _is_taken(case, True, True):
+        return (right, "other stream")
+    return (right,)
+
+
+# Each is (any pool, any stream, what is wrong, where it shows, what to do).
+_TAKEN: tuple[tuple[bool, bool, str, str, str], ...] = (
+    (
+        False,
+        True,
+        "for question 1, your code accepts a free block of any stream",
+        "the only blocks that are large enough belong to other streams",
+        "compare the segment's stream with the request's stream",
+    ),
+    (
+        True,
+        False,
+        "for question 1, your code accepts a free block of any pool",
+        "the only blocks that are large enough belong to the other pool",
+        "compare the segment's pool with the pool of the request",
+    ),
+    (
+        True,
+        True,
+        "for question 1, your code accepts a free block of any pool and any stream",
+        "the only blocks that are large enough belong to the other pool or to other streams",
+        "compare the segment's pool and its stream with those of the request",
+    ),
+)
+
+
 def _for_holes(case: Any, said: str) -> Wrong:
     large = [b for one, b in _placed_holes(case) if (one["pool"], one["stream"]) == ("large", case["stream"])]
     if case["request_bytes"] == _SMALL and max(large, default=0) >= _SMALL:
@@ -116,13 +187,21 @@ def _for_holes(case: Any, said: str) -> Wrong:
 
 
 def _for_segments(case: Any, said: str) -> Wrong:
+    size = _rounded(case)
+    kind, needed = f"a large request of at least {MIN_LARGE_ALLOC >> 20} MiB", -(-size // ROUND_LARGE) * ROUND_LARGE
+    if _pool(case) == "small":
+        kind, needed = "a small request", SMALL_SEGMENT
+    elif size < MIN_LARGE_ALLOC:
+        kind, needed = f"a large request below {MIN_LARGE_ALLOC >> 20} MiB", LARGE_SEGMENT
+    back = sum(b for one, b in _placed_holes(case) if _is_empty(one))
     why = (
-        "torch requests a whole segment of 2 MiB, 20 MiB, or a multiple of 2 MiB from the driver, not just these bytes"
+        f"{kind} needs a segment of {needed >> 20} MiB ({byte_count(needed)}) here; the driver has "
+        f"{byte_count(case['free_bytes'])} left, and empty_cache gives back {byte_count(back)}"
     )
     return Wrong(
         "your answer is 'new segment', but the driver cannot give one",
         why=why,
-        next="how large a segment does this request need?",
+        next="how large is the segment for which your code asks the driver?",
     )
 
 
@@ -135,6 +214,16 @@ def _for_cached(case: Any, said: str) -> Wrong:
     why = f"the driver has {byte_count(case['free_bytes'])} left, and empty_cache gives back {byte_count(back)}"
     then = "how much is free after torch has given back its empty segments, and how much is needed?"
     return Wrong("your answer overlooks that the driver can give a segment after empty_cache", why=why, next=then)
+
+
+def _for_driver(case: Any, said: str) -> Wrong:
+    back = sum(b for one, b in _placed_holes(case) if _is_empty(one))
+    why = (
+        f"the driver has {byte_count(case['free_bytes'])} left, and empty_cache gives back {byte_count(back)}: "
+        "together this is enough for the new segment"
+    )
+    then = "ask question 2, about the driver, before question 3, about other streams"
+    return Wrong("your answer is 'other stream', but the driver can give a new segment", why=why, next=then)
 
 
 def _for_total(case: Any, said: str) -> Wrong:
@@ -216,7 +305,7 @@ _SYMPTOMS: dict[tuple[str, str], Any] = {
     **{("new segment", said): _for_cached for said in ("fragmented", "too much")},
     **{("other stream", said): _for_stream for said in ("fragmented", "too much")},
     **{(want, "other stream"): _for_other_pool for want in ("fragmented", "too much")},
-    ("new segment", "other stream"): _other_symptom,
+    ("new segment", "other stream"): _for_driver,
     ("too much", "fragmented"): _for_total,
     ("fragmented", "too much"): _for_sum,
 }

@@ -105,6 +105,11 @@ def _running_symptom(case: Any, place: int, said: Any, want: Any) -> Wrong:
     ):
         then = "give the new value the weight `momentum`, as torch does"
         return Wrong("in your update, the weights of the old and the new value are swapped", why=why, next=then)
+    values = sum(part["count"] for part in case["parts"])
+    if _near(said, new, small) or (place == 1 and _near(said, new * values / max(1, values - 1), small)):
+        why = f"{why}, which is the {name} of the new batch alone"
+        then = "add (1 - momentum) times the old value and momentum times the new one"
+        return Wrong(f"your running {name} does not use the old value", why=why, next=then)
     stepped = old
     for part in case["parts"]:
         stepped = (1 - momentum) * stepped + momentum * part[name]

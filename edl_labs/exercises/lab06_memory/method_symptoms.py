@@ -78,7 +78,7 @@ def _mistake_of_passes(job: Any, got: list[float], want: list[float]) -> Wrong |
             *(2, 2 * want[0], "your code counts the backward pass twice too"),
             *(
                 "a checkpoint runs the forward pass twice, but the backward pass once",
-                "count four parts instead of three",
+                "count two forward passes and one backward pass, which takes as long as two forward passes",
             ),
         ),
         (
@@ -144,16 +144,24 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
         return Wrong(
             "your code counts differences of up to 1 %", why=why, next="return 0 for a difference of at most 1 %"
         )
-    if ("checkpoint", 1, "+", "0") in wrong:
-        why = "if nearly everything is kept, a checkpoint saves nearly nothing, but your answer is +"
+    offloads = {(said, right) for method, at, said, right in wrong if method == "offload" and at == 0}
+    copies = "copies cost nothing if little is kept, and they cost time if much is kept"
+    if ("checkpoint", 1, "+", "0") in wrong and offloads == {("0", "-"), ("-", "0")}:
+        kept = [
+            case["job"]["kept_share"]
+            for case, got, want in answers
+            if (case["method"], got[1], want[1]) == ("checkpoint", "+", "0")
+        ]
+        why = (
+            f"you returned + for the memory of a checkpoint that keeps a share of {kept[0]}; in your answers, {copies}"
+        )
         return Wrong(
             "your code uses `kept_share` as the share that is dropped",
             why=why,
             next="multiply by the share that is kept",
         )
-    offloads = {(said, right) for method, at, said, right in wrong if method == "offload" and at == 0}
     if offloads == {("0", "-"), ("-", "0")}:
-        why = "in your answers, copies cost nothing if little is kept, and they cost time if much is kept"
+        why = f"in your answers, {copies}"
         return Wrong(
             "your code copies the share that is kept instead of the rest", why=why, next="what is moved to the host?"
         )
