@@ -152,7 +152,7 @@ def _blocks(layer: Any, machine: Any) -> int:
     sides = _sides(layer)
     if sides is not None:
         return math.ceil(sides[0] / machine["tile_m"]) * math.ceil(sides[1] / machine["tile_n"])
-    every = layer["elements"] if "elements" in layer else layer["rows"] * layer["features"]
+    every = math.prod(layer[name] for name in ("elements", "rows", "features") if name in layer)
     return math.ceil(every / machine["elements_per_block"])
 
 
