@@ -173,7 +173,7 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
     if older > sum(groups) / 2:
         why += f"; {older} of the preempted requests had been running longer than a request that stayed"
         if _are_largest(run):
-            why += ", and none of the requests that stayed held more blocks than a preempted one"
+            why += ", and each preempted request held the most blocks of all running ones"
         then = "which request would lose the least work, and which has already waited longest?"
         return Wrong("your schedule preempts early requests while later ones stay", why=why, next=then)
     return None

@@ -104,15 +104,10 @@ class ServerEngine:
                 next="check server.waiting and server.running",
             )
         if blocks > self.free_blocks:
-            why = f"the pool has {self.machine.blocks} blocks in total"
-            then = "check server.free_blocks right before; free the blocks of finished requests, or preempt a request"
-            if one.state == WAITING and one.preemptions:
-                why += f", and request {number} was preempted, so it waits"
-                then = "read server.running and server.free_blocks again after each preempt()"
             raise VirtualServerError(
                 f"cannot allocate {blocks} blocks for request {number}: only {self.free_blocks} are free",
-                why=why,
-                next=then,
+                why=f"the pool has {self.machine.blocks} blocks in total",
+                next="check server.free_blocks first; free the blocks of finished requests, or preempt a request",
             )
         one.held += blocks
         self.free_blocks -= blocks
