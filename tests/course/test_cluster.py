@@ -87,7 +87,7 @@ def test_a_shard_is_one_command(a_class: Callable[[str, int], Course]):
     assert 2 == refused.returncode
     assert f"edl-labs grade {LAB} --prepare" in refused.stderr
     assert f"{LAB} is ready for shards, with seed 5\n" == prepared.stdout
-    assert "shard 1/1: 2 graded, 0 kept, 0 unreadable\n" == shard.stdout
+    assert "shard 1/1: 2 graded, 0 graded before, 0 unreadable\n" == shard.stdout
 
 
 def test_shards_share_a_class_without_a_rest():
