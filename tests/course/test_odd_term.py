@@ -153,7 +153,7 @@ def test_a_syntax_error_is_named_with_its_line(term: Term):
 
 
 def test_a_cell_that_raised_says_which_exception_and_why(term: Term):
-    assert "the cell of halves ended in an error" in term.page("raises")
+    assert "the cell of halves raised an exception before it had defined everything" in term.page("raises")
     assert "it raised NameError" in term.page("raises")
 
 
