@@ -16,7 +16,7 @@
 #
 # **About 214 minutes (estimated)**, in two sittings: the first ends with section 5. Practice carries no points. It
 # takes another 51 minutes (estimated), and its sections can be done in any order. There you find the batch at which a
-# layer stops waiting for memory, and plan on how many nodes to train.
+# layer stops waiting for memory, and decide how many nodes to use.
 #
 # | exercise | section | minutes |
 # |---|---|---|
@@ -130,16 +130,16 @@ predict("relu_has", "A ReLU has", unit="FLOP/B")
 # | `"gemm"` | `m`, `n`, `k` | A: m × k, B: k × n, result | 2 per multiply-add |
 # | `"matvec"` | `m`, `n` | matrix m × n, vector, result | 2 per multiply-add |
 # | `"linear"` | `batch`, `inputs`, `outputs` | input, weights, result; no bias | 2 per multiply-add |
-# | `"pool"` | `batch`, `channels`, `size`, `kernel`, `stride`, `padding` | input, result | 1 per place of a window |
+# | `"pool"` | `batch`, `channels`, `size`, `kernel`, `stride`, `padding` | input, result | 1 per position in a window |
 # | `"conv"` | those of `"pool"`, and `filters` | input, weights, result; no bias | 2 per multiply-add |
 # | `"relu"` | `elements` | input, result | 1 per element |
 # | `"layer_norm"` | `rows`, `features` | input, result, weights and biases (one of each per feature) | 8 per element |
 #
 # All have `itemsize`, the bytes of an element. The weights and biases of a `"linear"`, `"conv"` or `"layer_norm"` may
-# be stored in fewer bytes, as is common for inference: then `weight_itemsize` gives their size. If it is missing, they
-# have `itemsize` bytes, too. Images are `size` × `size`, with `padding` (which is not in memory) on all four sides.
-# Along a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a convolution reads all
-# channels. Every place of a window counts, even on padding.
+# be stored in fewer bytes, as is common for inference: then `weight_itemsize` gives their size. If it is missing,
+# they have `itemsize` bytes, too. Images are `size` × `size`, with `padding` (which is not in memory) on all four
+# sides. Along a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a convolution reads
+# all channels. Every position in a window counts, even one on the padding.
 
 
 # %% solve="intensity"
@@ -310,13 +310,13 @@ with requires_solution("intensity"):
 # %% [markdown]
 # ## 4. The roofs of your machine
 #
-# A datasheet says what a chip could do. What can yours do? `roofline.ceilings()` measures it, which takes some seconds.
-# It reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows up. It
-# also multiplies matrices of many shapes in each dtype. If there is a GPU, it measures the GPU in the same way, and
-# compares it with the datasheet. Not every peak can be reached: according to deck [004], CUDA code got less than half
-# of the peak of some of NVIDIA's Kepler chips. The result is stored, so a second call is quick; `refresh=True` measures
-# again. A core's own caches, L1 and L2, are so fast that only compiled code can measure their rate. On a machine
-# without a C compiler they are skipped.
+# A datasheet says what a chip could do. What can yours do? `roofline.ceilings()` measures it, which takes a few
+# seconds. It reads, copies and adds (*triad*: a = b + s·c) larger and larger data, so that each level of memory shows
+# up. It also multiplies matrices of many shapes in each dtype. If there is a GPU, it measures the GPU in the same
+# way, and compares it with the datasheet. Not every peak can be reached: according to deck [004], CUDA code got less
+# than half of the peak of some of NVIDIA's Kepler chips. The result is stored, so a second call is quick;
+# `refresh=True` measures again. A core's own caches, L1 and L2, are so fast that only compiled code can measure their
+# rate. On a machine without a C compiler they are skipped.
 #
 # **Predict** for this machine: at how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
 # where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.) Measuring takes about 20 seconds, longer on a busy
@@ -460,8 +460,8 @@ predict(
 # %% [markdown]
 # `count_block(shape)` returns `(forward_flop, backward_flop)`, accurate to within 1 %. Count products only (no norm,
 # softmax or activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`.
-# There is no mask: attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of
-# the weights W unless the block is `frozen` (as when only an adapter in front of it is trained).
+# There is no mask: attention computes all tokens × tokens scores. The backward pass computes the gradient of `x`, and
+# those of the weights W unless the block is `frozen` (as when only an adapter in front of it is trained).
 
 
 # %% solve="count_a_model"
@@ -664,12 +664,12 @@ with reveal_prediction("on_a100", "on_h200") as truth:
 # point above its roof is rejected with a message that says which assumption failed: a roof is only a roof if nothing is
 # above it.
 #
-# The larger a point, the more time it loses, and the more you would gain by fixing it. Look for three things. The small
-# product takes no longer than a call itself, so it is under no roof at all. GELU written by hand is five kernels where
-# one would do, so most of its bytes need not be moved. And on a quiet machine the large product comes as close to the
-# roof as anything gets. Why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
-# memory, which the system first has to find and clear. With `torch.relu_` or `out=` the same bytes are moved several
-# times as fast. Try it: the roof was measured on memory that had already been allocated.
+# The larger a point, the more time it loses, and the more you would gain by fixing it. Look for three things. The
+# small product takes no longer than a call itself, so neither roof limits it. GELU written by hand is five kernels
+# where one would do, so most of its bytes need not be moved. And on a quiet machine the large product comes as close
+# to the roof as anything gets. Why are ReLU and layer norm so far below their roof? Each call writes its result to
+# *fresh* memory, which the system first has to find and clear. With `torch.relu_` or `out=` the same bytes are moved
+# several times as fast. Try it: the roof was measured on memory that had already been allocated.
 #
 # One point comes from deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at
 # about 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by
@@ -1059,10 +1059,10 @@ axes.set(
 legend = axes.legend(frameon=False)
 
 # %% [markdown]
-# At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to 40.
-# And a layer of N = 64 always stays below the ridge. With more and more examples, the weights no longer matter, but
-# inputs and results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and narrow
-# layers are the first that cannot: that is why fusing them matters.
+# At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to
+# 40. And a layer of N = 64 always stays below the ridge. With more and more examples, the weights no longer matter,
+# but inputs and results do, and the intensity tends to N / 4. So *not every layer can be saved by a larger batch*,
+# and narrow layers are the first that cannot: that is why fusing them matters.
 #
 # Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
 # bandwidth", and if one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The A100's

@@ -784,8 +784,8 @@ predict("own_after", "After my change, a step takes", unit="ms")
 # Then write `own_change(asked)`. For `"cause"` it returns the cause that limits `before` (a name from the report,
 # such as `"launch"`). For `"place"` it returns the line or operator that the report shows next to that cause, and for
 # `"change"` your change in a few words. The judge diagnoses both files itself. The cause must be one of the two
-# largest, and its share must fall. A step of `after` may take less time than the report on `before` predicts for a
-# loop without that cause, but only by up to a tenth of a step of `before`. Your prediction does not affect your
+# largest, and its share must fall. The report on `before` predicts the time of a step without that cause. A step of
+# `after` may be faster than this, but by at most a tenth of a step of `before`. Your prediction does not affect your
 # points.
 
 

@@ -413,10 +413,10 @@ with requires_solution("memory_timeline"):
     print(f"parameters and optimizer: {byte_count(live[-1])}")
 
 # %% [markdown]
-# The peak from the operations is higher than that of your timeline. It also counts what a pass needs while it runs
-# (the gradient that it passes on), the head, and the batch (section 2 counted the batch as saved, because the first
-# layer reads it). A peak at the end of the forward pass means too many activations. A peak in the optimizer's step
-# means too many parameters, and then checkpoints save nothing.
+# The peak that is counted operation by operation is higher than that of your timeline. It also counts what a pass
+# needs while it runs (the gradient that it passes on), the head, and the batch (section 2 counted the batch as saved,
+# because the first layer reads it). A peak at the end of the forward pass means too many activations. A peak in the
+# optimizer's step means too many parameters, and then checkpoints save nothing.
 
 # %% [markdown]
 # ## 4. Keep some, run the rest again
@@ -1195,11 +1195,11 @@ check("same_or_not")
 #
 # `issue(step, plan)` runs a step on a `VirtualTape`. The plan has one word for each layer. `"keep"`: keep everything.
 # `"recompute"`: keep only the layer's output (`forward(i, keep=False)`), and run the layer again right before its
-# backward pass (`recompute(i)`). `"offload"`: call `offload(i)` *after* layer `i + 1` has read the output of layer `i`,
-# which starts the copy to the host; `fetch(i)` starts the copy back. `backward(i)` and `recompute(i)` read layer `i -
-# 1` as well. Copies run during the passes that follow the call. Memory is freed when the copy to the host ends, and
-# occupied when the copy back starts. So start each fetch one pass before the pass that reads the data: the earlier pass
-# can then hide the copy.
+# backward pass (`recompute(i)`). `"offload"`: *after* layer `i + 1` has read the output of layer `i`, call
+# `offload(i)`, which starts the copy to the host; later, `fetch(i)` starts the copy back. `backward(i)` and
+# `recompute(i)` read layer `i - 1` as well. Copies run during the passes that follow the call. Memory is freed when
+# the copy to the host ends, and occupied when the copy back starts. So start each fetch one pass before the pass that
+# reads the data: the earlier pass can then hide the copy.
 #
 # `do_step(step, budget_bytes)` runs the step with the fastest plan that fits. `step.tape` is its tape, from which you
 # can make other steps to try plans on: `replay()` returns `peak_bytes` and `makespan_s`. There are five layers. Your
@@ -1252,8 +1252,9 @@ check("offload_or_recompute")
 #
 # Deck [002] ends with a table of methods and what each does to speed and memory. A table does not depend on your job,
 # but the effects do: accumulation *gains* speed if each step waits for an all-reduce, and a checkpoint may make room
-# for a batch that fills the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"` (worse)
-# or `"0"` (at most 1 % more or less). Better means fewer seconds per example, or fewer bytes, than the unchanged job:
+# for a batch that fills the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"`
+# (worse) or `"0"` (at most 1 % more or less). Better means fewer seconds per example, or fewer bytes, than the
+# unchanged job. The costs are:
 #
 # * a forward pass of `b` examples takes `b * example_s`, but never less than `least_s`; a backward pass takes twice as
 #   long as the forward pass; each step also takes `reduce_s` for the all-reduce and `update_s` for the optimizer;
@@ -1265,7 +1266,7 @@ check("offload_or_recompute")
 # | `"accumulate"` | `parts` micro-batches of `batch` examples each in one step |
 # | `"checkpoint"` | `kept_share` of the activations (`example_bytes`) is kept, and every forward pass runs twice |
 # | `"checkpoint and grow"` | the same, with as many whole examples as `memory_bytes` has room for |
-# | `"offload"` | `kept_share` is kept; the rest is copied out during the forward and back during the backward pass |
+# | `"offload"` | `kept_share` is kept; the rest is copied out in the forward pass, and back in the backward pass |
 # | `"empty_cache"` | each step takes `flush_s` more |
 #
 # Copies run at `copy_byte_per_s` in each direction. When a copy runs during a pass, the longer of the two counts.

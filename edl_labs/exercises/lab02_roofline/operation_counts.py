@@ -289,7 +289,7 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
             bool(forgotten) and not once,
             left_out,
             "everything that is read or written is moved",
-            "list each operand in the table",
+            "count the bytes of every operand that the exercise's table lists",
         ),
         (padded, _PADDING, "padding is not in memory, so it is not read", "count size × size, without the border"),
         (an_example, _AN_EXAMPLE, "one matrix product computes all examples", "count each operand once"),

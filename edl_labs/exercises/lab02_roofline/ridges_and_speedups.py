@@ -263,7 +263,7 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
     ),
     (
         lambda shares, faster: _old_over(1 - sum(shares[name] / factor for name, factor in faster.items())),
-        "your code subtracts the time that a class takes afterwards",
+        "your code subtracts the time that a class takes after its speed-up",
         "the whole becomes shorter only by the time that the class saves",
     ),
     (

@@ -183,7 +183,7 @@ _END_MISTAKES = {"flushed": _flushed, "largest": _largest, "overflows": _overflo
 _END_NEXT = {
     "flushed": "halve the smallest number: to which of its two neighbours is this tie rounded?",
     "largest": "which code is the last before infinity, or before NaN where there is no infinity?",
-    "overflows": "the middle between the largest number and the next one is a tie: in which direction is it rounded?",
+    "overflows": "the midpoint between the largest number and the next one is a tie: in which direction is it rounded?",
     "rounded": "with m mantissa bits, up to which number do all whole numbers have a code? Try it with your encode()",
 }
 

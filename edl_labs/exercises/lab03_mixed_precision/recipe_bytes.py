@@ -161,7 +161,7 @@ def _mistake(case: Any, mine: float, right: float) -> tuple[str, str]:
         return "your code rounds the bytes, but fractions of a byte count", _next(case)
     if case["gpus"] > 1 and close(mine, right * case["gpus"]):
         return (
-            f"your answer is for all {case['gpus']} GPUs together, expected the bytes on one of them",
+            f"your answer is for all {case['gpus']} GPUs together, but the question is about one of them",
             "count the bytes on one GPU: its share of the parts that ZeRO splits, and every other part in full",
         )
     if case["trained"] < 1 and mine > right:

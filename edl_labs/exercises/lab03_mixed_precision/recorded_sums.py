@@ -209,7 +209,7 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     if _losses_are_zero(case, got):
         then = "subtract total from new first, then subtract added: each of the two differences is rounded separately"
         why = f"new - (total + added) rounds the same sum twice; {why}"
-        raise Wrong("the loss that you compute is always 0", why=why, next=then)
+        raise Wrong("the rounding error that you compute is always 0", why=why, next=then)
     if _only_last_loss(case, got):
         then = "add each loss to the next value before you add that value to the sum"
         why = f"your code computes the loss of each value, but does not add it to the next value; {why}"
@@ -218,7 +218,7 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         )
     if _losses_apart(case, got):
         then = "add each loss to the next value instead of to a growing sum of losses"
-        return Wrong("you add up the losses separately, and that sum loses small losses, too", why=why, next=then)
+        return Wrong("you add up the rounding errors in a sum of their own, which loses small ones", why=why, next=then)
     plain = _uncorrected(case, got)
     if plain > len(case["values"]).bit_length():  # as many in a row as a sum of pairs takes, which is right
         why = f"the result comes from {plain} additions in a row that no subtraction checks; {why}"

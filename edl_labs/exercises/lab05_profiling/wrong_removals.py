@@ -116,7 +116,7 @@ def _another_step(
             _gives(removed(step), machine, now_s, said[cause])
             for said, (step, machine), now_s in zip(mine, steps, times_s, strict=True)
         ):
-            why = f"in all {len(steps)} cases, this mistake gives exactly your speed-up of {cause!r}"
+            why = f"in all {len(steps)} cases, this mistake gives exactly your speed-up for {cause!r}"
             return Wrong(what, why=why, next=then)
     return None
 

@@ -195,7 +195,7 @@ def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
         return Wrong("your code leaves out the gradients of a backward pass", why=why, next=then)
     if off == WORD * layer["parameters"]:
         then = "add no bytes for existing gradients: new values are added to them in place"
-        return Wrong("your code counts gradients that already exist a second time", why=why, next=then)
+        return Wrong("your code counts existing gradients twice", why=why, next=then)
     if layer["inplace"] and off == -layer["activation_bytes"]:
         then = "subtract nothing for an in-place layer: it added nothing in the forward pass"
         return Wrong("your code frees bytes that were never added", why=why, next=then)

@@ -223,7 +223,7 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
     if close(min(shares), max(shares)):
         why = f"{why}: with DDP's division by {len(tokens)} ranks, gradients are divided by {total / shares[0]:.6g} in "
         why += f"all, but the window has {total} tokens on all ranks"
-        then = "divide by the number of tokens that the window has on all ranks"
+        then = "divide by the window's number of tokens, added up over all ranks"
         raise Wrong("your loop divides gradients by the wrong number", why=why, next=then)
     rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
     if all(close(min(row), max(row)) for row in rows):

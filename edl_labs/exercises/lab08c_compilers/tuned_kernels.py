@@ -136,7 +136,7 @@ def _judge_work(case: Any, calls: list[list[dict[str, Any]]]) -> None:
         if not launched:
             why = f"call {at} did not launch a kernel"
             then = "run a candidate in every call, including the trial"
-            raise Wrong("your code did not compute a problem", why=why, next=then)
+            raise Wrong("your code did not run any candidate for a call", why=why, next=then)
         if any((entry["name"], entry.get("duration_s")) not in known for entry in launched):
             why = f"call {at} launched a kernel that does not belong to a candidate on its problem"
             then = "call candidate(problem) with the problem that was passed in"

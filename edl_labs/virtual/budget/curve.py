@@ -194,7 +194,8 @@ class TrainingFlow:
         elif strange:
             self._fault("stale", f"{where} with gradients of step {strange[0][0]}")
         elif most > 1:
-            self._fault("again", f"{where}, and unit {max(units, key=units.__getitem__)[1]} is in the sum {most} times")
+            unit = max(units, key=units.__getitem__)[1]
+            self._fault("again", f"{where}, and at that moment the sum contains unit {unit} {most} times")
         elif missing and self.job.ranks > 1 and not own & set(missing) and set(units) == own:
             self._fault("alone", f"{where} with the gradients of only its own units")
         elif missing:

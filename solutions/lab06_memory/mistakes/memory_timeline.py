@@ -57,7 +57,7 @@ timeline = _always(timeline)
 
 
 # %% mistake="gradients_made_twice"
-# told: your code counts gradients that already exist a second time
+# told: your code counts existing gradients twice
 from functools import wraps
 
 

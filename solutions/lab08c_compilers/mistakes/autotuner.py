@@ -116,7 +116,7 @@ key = "all"
 
 
 # %% mistake="autotuner_skips_the_problem"
-# told: your code did not compute a problem
+# told: your code did not run any candidate for a call
 # %% replace
 self.calls[key] = self.calls.get(key, 0) + 1
 # %% by

@@ -10,7 +10,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.recorded_sums import AccumulateSum
 
 CASE = {"name": "bf16", "mantissa_bits": 7, "low": -126, "values": [1.0] * 600}  # 256 + 1 is 256 there
-ZERO = "the loss that you compute is always 0"
+ZERO = "the rounding error that you compute is always 0"
 LAST = "your code adds back only one loss, the last one, after all values have been added"
 
 
