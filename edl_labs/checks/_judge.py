@@ -89,7 +89,7 @@ def judge(exercise: RegisteredExercise, cases: list[Any], got: Any, want: list[A
         fraction, wrong = judge_case(exercise, case, record, expected)
         fractions.append(fraction)
         # A case that says what is wrong comes before one that merely earned a part, and one that lost all before one
-        # that keeps some: a share of light is never all.
+        # that keeps some: an efficiency is never all.
         if fraction < 1 and (
             first_index is None
             or (first is None and wrong is not None)

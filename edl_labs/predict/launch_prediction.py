@@ -73,7 +73,7 @@ class LaunchPrediction(Value):
 def predict_launch(
     *launches: LaunchRecord, machine: Any = "H100", efficiencies: Efficiencies | None = None
 ) -> LaunchPrediction:
-    """What launches of `virtual.tiles` take on `machine`, one after the other, and which share of light they reach.
+    """What launches of `virtual.tiles` take on `machine`, one after the other, and their roofline efficiency.
 
     Each sector of 32 bytes comes from memory once and is found in the L2 cache when it is read again. Programs fill the
     multiprocessors in waves, a few of them do not draw all of the memory's rate, and many small ones are limited by

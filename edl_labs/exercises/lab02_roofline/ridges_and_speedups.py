@@ -67,18 +67,20 @@ class RidgeAndBound(Exercise):
                 "of these names, because capital letters come before small ones"
             )
             return Wrong("your code compares names, or looks only at the arithmetic", why=why, next=then)
-        whats = []
+        alone_at, beside_arithmetic = [], []
         for level_of, what in _ONE_LEVEL:
             alone = [_level_s(case, level_of(case["work"]["moved_bytes"])) for case in cases]
             if _all_close(bounds, alone):
-                whats.append(f"your code looks only at {what}")
+                alone_at.append(what)
             elif _all_close(bounds, list(map(max, alone, arithmetic))):
-                whats.append(f"of the memory levels, your code looks only at {what}")
-        if not whats:
+                beside_arithmetic.append(what)
+        if not alone_at and not beside_arithmetic:
             return None
+        levels = " or ".join(alone_at or beside_arithmetic)
+        beside = "" if alone_at else "of the memory levels, "
         off = sum(_is_off(*one) for one in zip(got, want, strict=True))
         why = f"this mistake gives exactly your times; in {off} of {len(cases)} cases another level takes longer"
-        return Wrong(", or ".join(whats), why=why, next=then)
+        return Wrong(f"{beside}your code looks only at {levels}", why=why, next=then)
 
 
 def _all_close(bounds: list[Any], times_s: list[float]) -> bool:
@@ -100,8 +102,8 @@ def _level_s(case: Any, level: str) -> float:
 # Each is (the only memory level whose time counts, what it is called).
 _ONE_LEVEL: tuple[tuple[Callable[[dict[str, float]], str], str], ...] = (
     (lambda moved: list(moved)[-1], "the main memory"),
-    (lambda moved: next(iter(moved)), "the first one"),
-    (lambda moved: max(moved, key=moved.__getitem__), "the one with the most bytes"),
+    (lambda moved: next(iter(moved)), "the first memory level"),
+    (lambda moved: max(moved, key=moved.__getitem__), "the memory level with the most bytes"),
 )
 
 

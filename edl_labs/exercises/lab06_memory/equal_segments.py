@@ -131,11 +131,12 @@ _OTHER_SUMS = (
 
 def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
     if held != int(held):
-        why = f"{segments:g} segments of {layers} layers cannot hold {held:.7g} tensors"
+        why = f"with {counted(segments, 'segment')} of {layers} layers, the number of held tensors cannot be {held:.7g}"
         then = "give each segment layers // segments layers, and the last one all that remain"
         return Wrong("your segments do not contain whole layers", why=why, next=then)
     size, rest = divmod(layers, segments)
-    why = f"{segments:g} segments of {layers} layers, with {saved} tensors per layer, do not hold {held:g} tensors"
+    cut = counted(segments, "segment")
+    why = f"with {cut} of {layers} layers that save {counted(saved, 'tensor')} each, got {held:g} held"
     if held in (segments, segments - 1):
         then = "count the tensors that a segment saves when it runs again before its backward pass"
         return Wrong("your code does not count the segment that runs again", why=why, next=then)
@@ -156,7 +157,9 @@ def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
 
 
 def _choice_symptom(layers: int, segments: int, held: int, *, best: int) -> Wrong:
-    why = f"{segments:g} segments of {layers} layers do hold {held:g} tensors, but a different number holds fewer"
+    why = (
+        f"with {counted(segments, 'segment')} of {layers} layers, {held:g} are held, but a different number holds fewer"
+    )
     then = "try all numbers from 1 to `layers`"
     if best == layers:
         then = f"{then}: one segment per layer is allowed too"
@@ -183,9 +186,9 @@ def _divisors(asked: list[Any], wrong: list[bool]) -> Wrong | None:
     """All numbers of segments divide the layers, and hold the fewest tensors of those that do."""
     if not any(wrong):
         return None
-    for layers, saved, _, held, _ in asked:
+    for layers, saved, segments, held, _ in asked:
         even = [n for n in range(1, layers + 1) if layers % n == 0]
-        if held != min(checkpointed_peak(layers, n, saved_per_layer=saved) for n in even):
+        if segments not in even or held != min(checkpointed_peak(layers, n, saved_per_layer=saved) for n in even):
             return None
     why = (
         f"each of your answers is the best number that divides `layers`, but {sum(wrong)} of {len(wrong)} are not the "
@@ -197,8 +200,8 @@ def _divisors(asked: list[Any], wrong: list[bool]) -> Wrong | None:
 
 def _again_symptom(layers: int, segments: int, again: int) -> Wrong:
     why = (
-        f"the first two numbers are right; for {segments:g} segments of {layers} layers, got {again:g} layers that "
-        "run again"
+        f"the first two numbers are right; for {counted(segments, 'segment')} of {layers} layers, your number of "
+        f"layers that run again is {again:g}"
     )
     then = "count all layers except those of the last segment"
     if again == layers:

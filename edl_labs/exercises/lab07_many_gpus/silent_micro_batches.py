@@ -208,6 +208,12 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
     shares = [found.get((rank, number), 0.0) * total for rank in ranks for number in part]
     if all(close(share, 1.0) for share in shares):
         return
+    if not any(shares):
+        raise Wrong(
+            "in your loop, a step has no gradients",
+            why=f"in the step of micro-batches {list(part)}, every token weighs nothing",
+            next="clear gradients before a window, not before its step, and divide with /, not //",
+        )
     span = f"{min(shares):.4g}" + (f" to {max(shares):.4g}" if not close(min(shares), max(shares)) else "")
     why = f"in the step of micro-batches {list(part)}, a token weighs {span} times what it should"
     if all(close(share, 1 / len(tokens)) for share in shares):

@@ -15,7 +15,7 @@ from edl_labs.exercises.cluster_programs import (
     require_end,
     written_programs,
 )
-from edl_labs.units import byte_count, seconds
+from edl_labs.units import byte_count, counted, seconds
 from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, PipelineStage, Rank, VirtualCluster
 
 MOST_TIME = 1.02  # of the schedule's own, promised in the lab's text
@@ -253,7 +253,7 @@ def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
         if mine <= right:
             continue
         flying, fewest = _in_flight(run.programs[stage]), min(case["micro"], case["stages"] - stage)
-        why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; "
+        why = f"stage {stage} holds {byte_count(mine)} with {counted(flying, 'micro-batch')} in flight; "
         why += f"{byte_count(right)} with {fewest} in flight would be enough"
         if case["schedule"] == "1f1b" and flying == case["micro"]:
             then = "run a backward pass as soon as its gradient arrives, so that forward and backward passes alternate"

@@ -125,7 +125,8 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
         why = f"values[{missing[0]}] is not in the sum; in all, {len(missing)} of {case['count']} are missing"
         lost, then = _lost_blocks(run, missing), "which thread adds the last values?"
         if lost:
-            why += f"; these are exactly the values that {' and '.join(f'block {one}' for one in lost)} reads"
+            readers = " and ".join(f"block {one}" for one in lost)
+            why += f"; these are exactly the values that {readers} {'reads' if len(lost) == 1 else 'read'}"
             then = "do you add the sums of all blocks?"
         raise Wrong("your sum leaves out some values", why=why, next=then)
     twice = [leaf[1] for leaf, times in leaves.items() if times != 1]

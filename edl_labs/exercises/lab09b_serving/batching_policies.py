@@ -110,7 +110,8 @@ class Batcher(Exercise):
 def _left(run: ServerReplay) -> Wrong:
     """What to say of those who are never served: the last ones, or others."""
     left = [one for one in run.requests if one.finish_s is None]
-    why = f"{counted(len(left), 'request')} of {len(run.requests)} are still waiting after the last arrival"
+    waits = "is" if len(left) == 1 else "are"
+    why = f"{counted(len(left), 'request')} of {len(run.requests)} {waits} still waiting after the last arrival"
     lengths = [one.prompt_tokens for one in left]
     served = [one.prompt_tokens for one in run.requests if one.finish_s is not None]
     if not served or max(served) >= min(lengths):

@@ -155,12 +155,13 @@ def _wasted(run: ServerReplay, why: str) -> Wrong | None:
         then = "allocate the blocks that a request needs: admit() allocates none"
         return Wrong("your schedule admits requests without giving them blocks", why=why, next=then)
     if run.stalls > _STALLED * sum(one.running for one in run.moments):
-        why += f"; running requests are stalled {run.stalls:,} times for lack of a block"
+        why += f"; running requests are stalled {counted(run.stalls, 'time')} for lack of a block"
         then = "give blocks to running requests before you admit waiting ones"
         return Wrong("your schedule does not give running requests the blocks that they need", why=why, next=then)
     groups, older = _taken_out(run)
     if run.stalls and not groups:
-        why += f"; running requests are stalled {run.stalls:,} times for lack of a block, but no request is preempted"
+        stalled = counted(run.stalls, "time")
+        why += f"; running requests are stalled {stalled} for lack of a block, but none is preempted"
         then = "preempt a request when a running request lacks a block, so that the others continue"
         return Wrong("in your schedule, running requests wait for each other's blocks", why=why, next=then)
     if not groups:
@@ -263,7 +264,7 @@ def _late(run: ServerReplay, best_s: float) -> Wrong:
         then = "which request do you preempt, and which request gets its blocks?"
         return Wrong("your schedule preempts requests again and again", why=why, next=then)
     preempted = counted(run.counts.get("preempt", 0), "preemption")
-    why += f"; there are {preempted}, and running requests are stalled {run.stalls:,} times"
+    why += f"; there are {preempted}, and running requests are stalled {counted(run.stalls, 'time')}"
     then = (
         "what delays the requests with the latest first token: do they lack blocks or a place, or are they preempted?"
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 LABELS = ("equal", "noise", "changed")
 MOST_WRONG = 2  # false alarms, and misses, of the pairs of each; one in ten, rounded down
@@ -147,11 +148,12 @@ def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
         return Wrong(
             'your function does not return "equal" for curves that differ only by rounding', why=why, next=then
         )
-    why = f"{counts.equal_claimed} pairs that differ by more than rounding are called equal"
+    why = f"you call {counted(counts.equal_claimed, 'pair')} of curves equal that differ by more than rounding"
     rows = zip(case["labels"], case["shapes"], got["labels"], strict=True)
     claimed = {shape for label, shape, said in rows if label != "equal" and said == "equal"}
     if claimed == {"one point"}:
-        why = f"{counts.equal_claimed} pairs are called equal, but one point of one seed differs by more than rounding"
+        why = f"of {counted(counts.equal_claimed, 'pair')} that you call equal, one point of one seed differs by more "
+        why += "than rounding"
         then = "compare all points of all seeds: a single point that differs is enough"
         raise Wrong("your function ignores a difference at a single point", why=why, next=then)
     if claimed == {"near, small"}:

@@ -167,3 +167,22 @@ def test_scaling_inside_and_out_is_the_same(judged):
             ddp.zero_grad()
 
     assert judged("no_sync", train=train).points == 1
+
+
+def test_a_step_whose_gradients_were_cleared_before_it_is_told_so(judged):
+    def train(ddp, batches, window):
+        for start in range(0, len(batches), window):
+            part = batches[start : start + window]
+            total = sum(batch["tokens_everywhere"] for batch in part)
+            for at, batch in enumerate(part):
+                if at + 1 < len(part):
+                    with ddp.no_sync():
+                        (ddp.world_size * ddp(batch) / total).backward()
+                else:
+                    (ddp.world_size * ddp(batch) / total).backward()
+            ddp.zero_grad()
+            ddp.step()
+
+    outcome = judged("no_sync", train=train)
+
+    assert ("wrong", "in your loop, a step has no gradients") == (outcome.state, outcome.what)
