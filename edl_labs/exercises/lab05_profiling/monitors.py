@@ -126,7 +126,7 @@ def _gpus_as_one(rows: list[tuple[Any, Any, Any]]) -> Wrong | None:
 
 
 def _not_all_full(gpus: list[float], what: str) -> Wrong:
-    shares = ", ".join(f"{share:.0f} %" for share in gpus)
+    shares = ", ".join(f"{share:.3g} %" for share in gpus)
     return Wrong(
         what,
         why=f"on average over time, the GPUs show {shares}: not every GPU reaches {FULL_PERCENT} %",

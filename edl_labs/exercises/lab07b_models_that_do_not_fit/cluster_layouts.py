@@ -89,7 +89,8 @@ class LayoutOfAJob(Exercise):
         for part in PARTS:
             for layout, found, right in zip(asked_of(case, part), got["parts"][part], want["parts"][part], strict=True):
                 if not close(found, right, atol=_CLOSEST):
-                    why = f"for this part alone, got {found:.4g} {PARTS[part][0]}, expected {right:.4g}, "
+                    priced = ", where every message takes 1 s" * (part == "rounds")
+                    why = f"for this part alone{priced}, got {found:.4g} {PARTS[part][0]}, expected {right:.4g}, "
                     why += f"with {_named(layout)}"
                     raise Wrong(f"one part of your price is wrong: {PARTS[part][1]}", why=why, next=_NEXT[part])
         for unit in ("bytes", "seconds"):
